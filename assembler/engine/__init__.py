@@ -1,0 +1,1 @@
+"""The pure engine: values in, values out. Its public names stand in `assembler`."""
