@@ -1,0 +1,59 @@
+"""What all tests share: the `--shared` folder and the Hypothesis profiles.
+
+No fixture here knows an engine or a definition; those live beside the tests that use them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "fast",
+    deadline=None,  # a busy machine is not a fault of the code
+    derandomize="CI" in os.environ,  # in CI the same commit gives the same answer
+    suppress_health_check=[HealthCheck.too_slow],  # measures the machine as well
+)
+settings.register_profile(
+    "deep",
+    settings.get_profile("fast"),
+    derandomize=False,
+    max_examples=5_000,
+    stateful_step_count=100,
+    print_blob=True,
+)
+# `--hypothesis-profile NAME` comes later and wins.
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))
+
+
+def _folder(text: str) -> Path:
+    path = Path(text).resolve()
+    if not path.is_dir():
+        message = f"no such folder: {text}"
+        raise argparse.ArgumentTypeError(message)
+    return path
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--shared DIR`; the environment variable CONVERSATION_SHARED does the same."""
+    parser.addoption(
+        "--shared",
+        metavar="DIR",
+        type=_folder,
+        default=os.environ.get("CONVERSATION_SHARED") or None,
+        help="folder with cases/ and streams/, recorded by others; without it their tests skip "
+        "(default: $CONVERSATION_SHARED)",
+    )
+
+
+@pytest.fixture(scope="session")
+def shared(pytestconfig: pytest.Config) -> Path:
+    """Give the folder of `--shared`, or skip: its data is not part of this project."""
+    folder = pytestconfig.getoption("shared")
+    if not isinstance(folder, Path):
+        pytest.skip("needs recordings made by others: give --shared=DIR or CONVERSATION_SHARED")
+    return folder
