@@ -1,0 +1,37 @@
+"""The one list of what a conversation is made of. Not here: any of its members."""
+
+from __future__ import annotations
+
+from assembler.engine.definition import Definition, GroupDefinition
+from definitions.approval import Approval
+from definitions.assistant import Assistant
+from definitions.draft import Draft
+from definitions.fallback import Fallback
+from definitions.message import Message
+from definitions.permission import Permission
+from definitions.process import Process
+from definitions.quiet import QUIET_TYPES
+from definitions.retry import Retry
+from definitions.tool import Tool
+from definitions.turn_error import TurnError
+
+__all__ = ["catalog"]
+
+
+def catalog(*, quiet: frozenset[str] = QUIET_TYPES) -> tuple[Definition | GroupDefinition, ...]:
+    """Give all Definitions of a conversation.
+
+    `quiet` are unknown event types that are kept and have no row.
+    """
+    return (
+        Message(),
+        Assistant(),
+        Draft(),
+        Tool(),
+        Approval(),
+        Permission(),
+        Retry(),
+        TurnError(),
+        Fallback(quiet=frozenset(quiet)),
+        Process(),
+    )

@@ -1,0 +1,75 @@
+"""State classes that more than one Definition reads.
+
+All are frozen and hold frozen values alone. Not here: how they are folded (the file of their
+Definition), what is made of them.
+"""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from assembler.engine.events import Position
+from assembler.engine.values import Json, Object, Text
+from definitions.nodes import PartialReader
+
+__all__ = ["ApprovalState", "DraftBlock", "DraftState", "Preview", "ToolState"]
+
+
+class Preview(Struct, frozen=True, gc=False):
+    """What one attempt has said of a call so far."""
+
+    attempt: str
+    reader: PartialReader
+    text: Text
+    name: str | None = None
+    parent: str | None = None
+
+
+class ToolState(Struct, frozen=True, gc=False):
+    """One call: what is being written of it, its dispatch, its outcome.
+
+    `call` and `result` are the payloads that count, `arguments` the parsed ones of `call` (None:
+    no object). With a `call` there are no `previews`: it replaces them. `odd` are findings.
+    """
+
+    call: Object | None = None
+    arguments: Object | None = None
+    result: Object | None = None
+    result_at: Position = Position(0)
+    prepared: int | None = None
+    started: int | None = None
+    finished: int | None = None
+    output: Text | None = None
+    previews: tuple[Preview, ...] = ()
+    odd: tuple[tuple[str, Position], ...] = ()
+
+
+class ApprovalState(Struct, frozen=True, gc=False):
+    """What was asked and answered about one call: request ids in order, and what shall run."""
+
+    asked: tuple[str, ...] = ()
+    answered: tuple[str, ...] = ()
+    updated_input: Object | None = None
+
+    @property
+    def pending(self) -> str | None:
+        """The first request without an answer."""
+        answered = self.answered
+        return next((request for request in self.asked if request not in answered), None)
+
+
+class DraftBlock(Struct, frozen=True, gc=False):
+    """A block of a running answer: where it began, and what it is as a whole, once it ended."""
+
+    attempt: str
+    block: Json
+    at: Position
+    ended: Position = Position(0)
+    value: Object | None = None
+
+
+class DraftState(Struct, frozen=True, gc=False):
+    """What the stream of one step says beside its text: bounds of blocks, usage so far."""
+
+    blocks: tuple[DraftBlock, ...] = ()
+    usage: Object | None = None
