@@ -1,0 +1,88 @@
+"""What several commands share: recordings given by name, the catalog, and how a command ends.
+
+Not here: what a command prints (`output`).
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from assembler import plugins
+from assembler.engine.definition import Definition, GroupDefinition
+from assembler.recordings import Recording, Run, read
+from assembler.recordings.expecting import is_expectation
+from assembler.recordings.format import unexpected
+from assembler.recordings.running import missing_needs
+
+__all__ = [
+    "BAD_INPUT",
+    "FAILED",
+    "OK",
+    "Definitions",
+    "add_catalog",
+    "add_files",
+    "definitions",
+    "played",
+    "single",
+]
+
+OK = 0
+FAILED = 1
+BAD_INPUT = 2
+
+Definitions = Sequence[Definition | GroupDefinition]
+
+
+def add_files(parser: argparse.ArgumentParser, *, several: bool) -> None:
+    """The FILE arguments; `-` is standard input."""
+    if several:
+        parser.add_argument(
+            "files",
+            nargs="+",
+            metavar="FILE",
+            help="recordings; - is standard input, where several may stand one after another",
+        )
+    else:
+        parser.add_argument("file", metavar="FILE", help="a recording; - is standard input")
+
+
+def add_catalog(parser: argparse.ArgumentParser) -> None:
+    """Which Definitions make the conversation."""
+    parser.add_argument(
+        "--catalog",
+        default="default",
+        metavar="NAME",
+        help="the installed catalog of Definitions to use (default: default)",
+    )
+
+
+def definitions(arguments: argparse.Namespace) -> Definitions:
+    """Those of the catalog that was asked for."""
+    return plugins.catalog(arguments.catalog)
+
+
+def single(file: str) -> Recording:
+    """The only recording of a file, all of whose operations can run here."""
+    recording = read(file)
+    require_all(recording)
+    return recording
+
+
+def require_all(recording: Recording) -> None:
+    """`RecordingError` when an operation in it cannot run here; expectations do not matter."""
+    missing = missing_needs(recording, expectations=False)
+    if missing is not None:
+        operation, word = missing
+        place = recording.source, operation.line
+        expected, got = "an operation that runs here", f"one that needs {word}"
+        raise unexpected(place, operation.name, expected, got)
+
+
+def played(recording: Recording, known: Definitions, views: Sequence[str] = ("chat",)) -> Run:
+    """A Run that has done all operations; expectations are passed over."""
+    run = Run(recording, known, views=views)
+    for operation in recording.operations:
+        if not is_expectation(operation):
+            run.do(operation)
+    return run

@@ -1,0 +1,75 @@
+"""`assembler state FILE`: the final View of a recording, by the live path or another one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from assembler import plugins
+from assembler.cli.inputs import OK, add_catalog, add_files, definitions, played, single
+from assembler.cli.output import Style, print_json, say, width_of
+from assembler.cli.rows import RowMaker, lines
+from assembler.engine.assembler import Assembler
+from assembler.engine.errors import InputError
+from assembler.recordings.arriving import arrive
+
+__all__ = ["add"]
+
+LIVE = "live"
+
+
+def add(commands: Any) -> None:
+    """Adds the parser of this command."""
+    parser = commands.add_parser(
+        "state",
+        help="print the final View of a recording",
+        description="Plays a recording and prints what is shown at its end, one row for each "
+        "visible Node; with --json the snapshot as it goes over the wire.",
+        epilog="example: assembler state recordings/cancel.jsonl --path pages:3 --json",
+    )
+    add_files(parser, several=False)
+    parser.add_argument(
+        "--path",
+        default=LIVE,
+        metavar="live|history|pages:N",
+        help="how to get there: as it happened, all durable events at once, or in pages of N, "
+        "newest first (default: live)",
+    )
+    parser.add_argument("--view", default="chat", help="which View (default: chat)")
+    parser.add_argument("--json", action="store_true", help="print the snapshot as JSON")
+    add_catalog(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prints the View."""
+    known = definitions(arguments)
+    views = {each.target for each in known if each.target is not None}
+    if arguments.view not in views:
+        raise _unknown(arguments.view, f"--view: expected one of {', '.join(sorted(views))}")
+    assembler = _arrived(arguments)
+    if arguments.json:
+        print_json(assembler.view(arguments.view).snapshot())
+        return OK
+    view = assembler.view(arguments.view)
+    maker = RowMaker(plugins.row_text(arguments.catalog))
+    rows = maker.rows(view.nodes, view.groups)
+    for line in lines(rows, Style(sys.stdout), width_of(sys.stdout)):
+        say(line)
+    return OK
+
+
+def _arrived(arguments: argparse.Namespace) -> Assembler:
+    known = definitions(arguments)
+    played_run = played(single(arguments.file), known, [arguments.view])
+    if arguments.path == LIVE:
+        return played_run.assembler
+    try:
+        return arrive(arguments.path, played_run.facts(), known, [arguments.view])
+    except KeyError:
+        raise _unknown(arguments.path, "--path: expected live, history or pages:N") from None
+
+
+def _unknown(got: str, said: str) -> InputError:
+    return InputError(f"{said}, got {got}")

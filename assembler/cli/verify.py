@@ -1,0 +1,125 @@
+"""`assembler verify FILE…`: does every way to arrive show the same? Not here: the ways."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from assembler.cli.inputs import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    Definitions,
+    add_catalog,
+    add_files,
+    definitions,
+    played,
+)
+from assembler.cli.output import Style, complain, escaped, print_json, say
+from assembler.cli.progress import Progress
+from assembler.engine.errors import RecordingError
+from assembler.recordings import Recording, read_many
+from assembler.recordings.arriving import PATHS, disagreement
+from assembler.recordings.matching import short
+from assembler.recordings.running import missing_needs
+
+__all__ = ["add"]
+
+
+def add(commands: Any) -> None:
+    """Adds the parser of this command."""
+    parser = commands.add_parser(
+        "verify",
+        help="compare every way to arrive at a conversation",
+        description="Plays each recording live, then comes to the same durable events in every "
+        f"other way ({', '.join(PATHS)}), and prints the first difference. What is still held at "
+        "the end of a recording is given up first, as nothing of it is in the history.",
+        epilog="example: assembler verify recordings/*.jsonl",
+    )
+    add_files(parser, several=True)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead")
+    add_catalog(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Compares all recordings of all files; a bad one is reported and the others go on."""
+    known = definitions(arguments)
+    told: list[dict[str, Any]] = []
+    with Progress(len(arguments.files)) as progress:
+        for file in arguments.files:
+            progress.at(file)
+            for verdict in _verdicts(file, known):
+                told.append(verdict)
+                progress.clear()
+                _tell(verdict, quiet=arguments.json)
+    counts = {
+        outcome: sum(verdict["outcome"] == outcome for verdict in told)
+        for outcome in ("agree", "disagree", "skipped", "bad input")
+    }
+    if arguments.json:
+        print_json({**counts, "recordings": told})
+    else:
+        say(_summary(counts))
+    if counts["bad input"]:
+        return BAD_INPUT
+    return FAILED if counts["disagree"] else OK
+
+
+def _summary(counts: dict[str, int]) -> str:
+    said = f"{counts['agree']} agree, {counts['disagree'] + counts['bad input']} do not"
+    return f"{said}, {counts['skipped']} skipped" if counts["skipped"] else said
+
+
+def _verdicts(file: str, known: Definitions) -> Iterator[dict[str, Any]]:
+    try:
+        for recording in read_many(file):
+            yield _verdict(recording, known)
+    except RecordingError as fault:
+        yield {"name": file, "outcome": "bad input", "reason": str(fault)}
+
+
+def _verdict(recording: Recording, known: Definitions) -> dict[str, Any]:
+    verdict: dict[str, Any] = {"name": recording.name}
+    missing = missing_needs(recording, expectations=False)
+    if missing is not None:
+        reason = f"needs {missing[1]} (line {missing[0].line})"
+        return {**verdict, "outcome": "skipped", "reason": reason}
+    try:
+        run = played(recording, known)
+    except RecordingError as fault:
+        return {**verdict, "outcome": "bad input", "reason": str(fault)}
+    run.give_up()
+    facts = run.facts()
+    verdict["events"] = len(facts.events)
+    found = disagreement(run.assembler, facts, known)
+    if found is None:
+        return {**verdict, "outcome": "agree"}
+    path, difference = found
+    wire = difference.to_json()
+    where = {"path": path, "at": wire["path"], "live": wire["expected"], path: wire["got"]}
+    return {**verdict, "outcome": "disagree", **where}
+
+
+def _tell(verdict: dict[str, Any], *, quiet: bool) -> None:
+    outcome, name = verdict["outcome"], verdict["name"]
+    if outcome == "bad input":
+        complain(verdict["reason"])
+    if quiet or outcome == "bad input":
+        return
+    style = Style(sys.stdout)
+    if outcome == "agree":
+        said = f"{len(PATHS) + 1} ways agree on {verdict['events']} events"
+        say(f"{style('agree', 'good')} {escaped(name)}: {said}")
+    elif outcome == "skipped":
+        say(f"skipped {escaped(name)}: {verdict['reason']}")
+    else:
+        say(f"{style('disagree', 'bad')} {escaped(name)}: {escaped(_difference(verdict))}")
+
+
+def _difference(verdict: dict[str, Any]) -> str:
+    path = verdict["path"]
+    live, other = short(verdict["live"]), short(verdict[path])
+    return f"{verdict['at']}: live shows {live}, {path} shows {other}"

@@ -1,0 +1,106 @@
+"""What others plug in, found by entry point: the only way from here to the business.
+
+Groups: `assembler.catalogs` (functions that give the Definitions of a conversation; beside the
+catalog `NAME` stands, if there is one, the function `NAME.row` that says how a Node of it reads on
+one line), `assembler.operations` (operations and expectations of recordings), and
+`assembler.importers`. Nothing here knows what is behind a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct
+
+from assembler.engine.definition import Definition, GroupDefinition, Node
+from assembler.engine.errors import InputError
+
+__all__ = ["Operations", "RowText", "catalog", "importer", "names", "operations", "row_text"]
+
+RowText = Callable[[Node], tuple[str, str, str]]
+"""`(stage, title, summary)` of a Node; the stage is one short word."""
+
+_NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Operations(Struct, frozen=True):
+    """What all modules of the group `assembler.operations` add to the format of recordings.
+
+    Each module may have any of these mappings:
+    `FIELDS`: operation -> {field: what it holds} (the words of `recordings.format`);
+    `EXPECTS`: field of `expect` -> what it holds;
+    `NEEDS`: operation or field of `expect` -> the word for what it needs to run;
+    `RUNNERS`: operation -> `run(recording_run, fields)`;
+    `EXPECTATIONS`: field of `expect` -> `differences(recording_run, value)`, each of them
+    `(path, expected, got)`.
+    What stands in `FIELDS` or `EXPECTS` and has no function is known and cannot run yet.
+    """
+
+    fields: Mapping[str, Mapping[str, str]] = _NOTHING
+    expects: Mapping[str, str] = _NOTHING
+    needs: Mapping[str, str] = _NOTHING
+    runners: Mapping[str, Callable[[Any, Mapping[str, Any]], None]] = _NOTHING
+    expectations: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = _NOTHING
+
+
+def _group(group: str) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=f"assembler.{group}")}
+
+
+def _load(group: str, name: str) -> Any:
+    found = _group(group)
+    if name not in found:
+        raise _unknown(group, name)
+    return found[name].load()
+
+
+def _unknown(group: str, name: str) -> InputError:
+    known = ", ".join(names(group)) or "none (is the package installed?)"
+    return InputError(f"{group}: expected one of {known}, got {name!r}")
+
+
+def names(group: str) -> list[str]:
+    """What a group offers, sorted; a name with a dot stands beside another and is left out."""
+    return sorted(name for name in _group(group) if "." not in name)
+
+
+def catalog(name: str = "default") -> list[Definition | GroupDefinition]:
+    """The Definitions of a catalog, made anew. They may be shared by any number of Assemblers."""
+    made: Iterable[Definition | GroupDefinition] = _load("catalogs", name)()
+    return list(made)
+
+
+def row_text(name: str = "default") -> RowText | None:
+    """How a Node of that catalog reads on one line; None when the catalog does not say."""
+    entry = _group("catalogs").get(f"{name}.row")
+    return None if entry is None else entry.load()
+
+
+def importer(name: str) -> Callable[..., Iterable[Mapping[str, Any]]]:
+    """The importer of that name: `(lines, *, name) -> operations`; its faults: ValueErrors."""
+    loaded: Callable[..., Iterable[Mapping[str, Any]]] = _load("importers", name)
+    return loaded
+
+
+@cache
+def operations() -> Operations:
+    """All that is plugged into the format of recordings, of every module together."""
+    modules = [entry.load() for entry in _group("operations").values()]
+
+    def together(name: str) -> Mapping[str, Any]:
+        merged: dict[str, Any] = {}
+        for module in modules:
+            merged |= getattr(module, name, {})
+        return MappingProxyType(merged)
+
+    return Operations(
+        fields=together("FIELDS"),
+        expects=together("EXPECTS"),
+        needs=together("NEEDS"),
+        runners=together("RUNNERS"),
+        expectations=together("EXPECTATIONS"),
+    )

@@ -1,0 +1,649 @@
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assembler import Node, __version__, cli, plugins
+from assembler.cli import play
+from assembler.cli.inputs import played
+from assembler.cli.output import Style, cut, escaped, fill, width
+from assembler.cli.rows import RowMaker, lines
+from assembler.cli.screen import Screen
+from assembler.recordings import arriving, read
+from assembler.recordings.matching import Difference
+
+OURS = Path(__file__).parents[2] / "recordings"
+SHOW = str(OURS / "parallel-writes.jsonl")
+CANCEL = str(OURS / "cancel.jsonl")
+HEADER = {"recording": 1, "title": "t"}
+LEAVE = b"\x1b[?25h\x1b[?1049l"
+
+Asked = Callable[..., tuple[int, str, str]]
+
+
+def message(seq: int, text: str = "hi") -> dict[str, Any]:
+    content = [{"type": "text", "text": text}]
+    data = {"message_id": f"m{seq}", "content": content}
+    return {"op": "append", "event": {"seq": seq, "type": "user/message", "data": data}}
+
+
+@pytest.fixture
+def ask(capsys: pytest.CaptureFixture[str]) -> Asked:
+    def run(*argv: object) -> tuple[int, str, str]:
+        status = cli.main(list(map(str, argv)))
+        return status, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[..., Path]:
+    def made(*values: Mapping[str, Any] | bytes, name: str = "r.jsonl") -> Path:
+        path = tmp_path / name
+        path.write_bytes(
+            b"".join(
+                value if isinstance(value, bytes) else json.dumps(value).encode() + b"\n"
+                for value in values
+            )
+        )
+        return path
+
+    return made
+
+
+# The whole
+
+
+@pytest.mark.parametrize("command", ["play", "check", "state", "verify", "import"])
+def test_help_teaches_with_an_example(ask: Asked, command: str) -> None:
+    status, out, _ = ask(command, "--help")
+    assert status == 0
+    assert f"example: assembler {command} " in " ".join(out.split())
+
+
+def test_version_and_a_call_without_anything(ask: Asked) -> None:
+    assert ask("--version")[:2] == (0, f"assembler {__version__}\n")
+    for argv in ((), ("jump",), ("check",), ("play", SHOW, "--speed", "-1")):
+        status, out, err = ask(*argv)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+NESTED = b'{"op": "append", "event": ' + b"[" * 10_000 + b"]" * 10_000 + b"}\n"
+BAD: list[tuple[str, list[Any], str]] = [
+    ("empty", [], ":1: recording: expected "),
+    ("truncated", [HEADER, message(1), b'{"op": "appe'], ":3: line: expected JSON, got only its"),
+    ("no JSON", [HEADER, b"\x1b[31m\n"], ":2: line: expected JSON, got "),
+    ("unknown", [HEADER, {"op": "jump"}], ":2: op: expected one of "),
+    ("skipped seq", [HEADER, message(1), message(3)], ":3: event.seq: expected 2, got 3"),
+    ("other content", [HEADER, message(1), message(1, "x")], ":3: append: expected what agrees"),
+    ("nested", [HEADER, NESTED], ":2: line: expected JSON of some depth, got one nested"),
+    ("surrogate", [HEADER, b'{"op": "\\ud83d"}\n'], ":2: line: expected JSON, got "),
+    ("not UTF-8", [HEADER, b'{"op": "\xff"}\n'], ":2: line: expected UTF-8, got other bytes"),
+]
+
+
+@pytest.mark.parametrize("command", ["play", "check", "state", "verify"])
+@pytest.mark.parametrize(("values", "message_"), [b[1:] for b in BAD], ids=[b[0] for b in BAD])
+def test_bad_input_is_one_line_and_status_2(
+    ask: Asked, file: Callable[..., Path], command: str, values: list[Any], message_: str
+) -> None:
+    path = file(*values)
+    status, _, err = ask(command, path)
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.startswith(f"{path}{message_}")
+    assert "\x1b" not in err
+
+
+@pytest.mark.parametrize("command", ["play", "check", "state", "verify"])
+def test_no_file_and_a_directory(ask: Asked, tmp_path: Path, command: str) -> None:
+    assert ask(command, tmp_path)[0::2] == (
+        2,
+        f"{tmp_path}: file: expected a file, got a directory\n",
+    )
+    status, _, err = ask(command, tmp_path / "none")
+    assert (status, err.count("\n")) == (2, 1)
+    assert "No such file" in err
+
+
+def test_an_argument_of_50_megabytes(ask: Asked, file: Callable[..., Path]) -> None:
+    path = file(HEADER, message(1, "x" * 50_000_000))
+    status, out, _ = ask("state", path)
+    assert status == 0
+    assert len(out) < 1_000
+    assert ask("check", path)[:2] == (0, "1 passed, 0 failed\n")
+
+
+# check
+
+
+def test_check_counts(ask: Asked) -> None:
+    status, out, err = ask("check", *sorted(OURS.glob("*.jsonl")))
+    assert (status, out, err) == (0, "6 passed, 0 failed\n", "")
+
+
+def test_check_says_where_and_both_values(ask: Asked, file: Callable[..., Path]) -> None:
+    wrong = {"op": "expect", "node": "user:m1", "is": {"kind": "x"}}
+    path = file(HEADER, message(1), wrong, HEADER, message(1), wrong)
+    status, out, err = ask("check", path)
+    assert (status, err) == (1, "")
+    assert out.splitlines() == [
+        f'failed {path}:3: user:m1.kind: expected "x", got "user"',
+        f'failed {path}:6: user:m1.kind: expected "x", got "user"',
+        "0 passed, 2 failed",
+    ]
+
+
+def test_check_goes_on_behind_a_bad_file(ask: Asked, file: Callable[..., Path]) -> None:
+    bad = file(HEADER, b"x\n", name="bad.jsonl")
+    status, out, err = ask("check", CANCEL, bad, SHOW)
+    assert (status, out, err.count("\n")) == (2, "2 passed, 1 failed\n", 1)
+
+
+def test_check_never_passes_what_it_cannot_run(ask: Asked, file: Callable[..., Path]) -> None:
+    lacking = sorted(plugins.operations().fields.keys() - plugins.operations().runners)
+    if not lacking:
+        pytest.skip("every operation can run")
+    name = lacking[0]
+    filled = {"text": "x", "integer": 1, "any": 1, "boolean": True}
+    fields = {
+        field: filled[kind.rstrip("?")] for field, kind in plugins.operations().fields[name].items()
+    }
+    path = file(HEADER, message(1), {"op": name, **fields})
+    need = plugins.operations().needs[name]
+    assert ask("check", path)[:2] == (
+        0,
+        f"skipped {path}: needs {need} (line 3)\n0 passed, 0 failed, 1 skipped\n",
+    )
+    status, _, err = ask("state", path)
+    assert (status, err) == (
+        2,
+        f"{path}:3: {name}: expected an operation that runs here, got one that needs {need}\n",
+    )
+
+
+def test_check_for_machines(ask: Asked, file: Callable[..., Path]) -> None:
+    path = file(HEADER, message(1), {"op": "expect", "nodes": []})
+    status, out, _ = ask("check", path, CANCEL, "--json")
+    told = json.loads(out)
+    assert status == 1
+    assert [told[name] for name in ("passed", "failed", "skipped")] == [1, 1, 0]
+    assert told["recordings"][0]["failures"] == [
+        {"line": 3, "path": "nodes", "expected": [], "got": ["user:m1"]}
+    ]
+
+
+# state
+
+
+@pytest.mark.parametrize("path", ["live", "history", "pages:1", "pages:4"])
+def test_state_prints_the_snapshot(ask: Asked, path: str) -> None:
+    status, out, _ = ask("state", CANCEL, "--path", path, "--json")
+    snapshot = json.loads(out)
+    assert status == 0
+    assert list(snapshot) == ["view", "revision", "nodes", "groups", "window", "live", "open"]
+    assert snapshot["window"] == {"first": 1, "last": 13, "has_more": False}
+    assert [node["kind"] for node in snapshot["nodes"]][:2] == ["user", "assistant"]
+    assert snapshot["live"] is False
+
+
+def test_state_prints_rows(ask: Asked) -> None:
+    status, out, _ = ask("state", CANCEL)
+    rows = [line.split() for line in out.splitlines()]
+    assert status == 0
+    assert rows[0] == ["user", "Tidy", "the", "photo", "folder."]
+    assert rows[3][:2] == ["succeeded", "list_files"]
+    assert rows[2][0] == "▾"
+
+
+def test_state_of_what_is_not_there(ask: Asked) -> None:
+    for option in ("--path=pages:0", "--path=x", "--view=x", "--catalog=x"):
+        status, out, err = ask("state", CANCEL, option)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert ": expected " in err
+
+
+# verify
+
+
+def test_verify_says_what_agrees(ask: Asked) -> None:
+    status, out, _ = ask("verify", SHOW, CANCEL)
+    assert status == 0
+    assert out.splitlines()[-1] == "2 agree, 0 do not"
+    assert out.startswith(f"agree {SHOW}: ")
+
+
+def test_verify_says_the_first_difference(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lossy(assembler: Any, facts: arriving.Facts) -> None:
+        assembler.load(facts.events[:3], has_more=False)
+
+    monkeypatch.setattr(arriving, "PATHS", {"pages:2": lossy})
+    monkeypatch.setattr(arriving.disagreement, "__defaults__", (("chat",), ("pages:2",)))
+    status, out, _ = ask("verify", CANCEL)
+    assert status == 1
+    assert out.startswith(f"disagree {CANCEL}: nodes: live shows [")
+    assert 'pages:2 shows ["user:m1"]' in out
+    assert out.endswith("0 agree, 1 do not\n")
+    status, out, _ = ask("verify", CANCEL, "--json")
+    assert (status, json.loads(out)["recordings"][0]["pages:2"]) == (1, ["user:m1"])
+
+
+def test_verify_gives_up_what_is_held(ask: Asked, file: Callable[..., Path]) -> None:
+    delta = {"op": "delta", "attempt": "a", "turn": 1, "step": 1, "type": "text"}
+    path = file(HEADER, message(1), {**delta, "data": {"block": 0, "text": "x"}})
+    assert ask("verify", path)[0] == 0
+
+
+def test_recordings_come_in_one_after_another(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stdin(data: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+    both = Path(SHOW).read_bytes() + Path(CANCEL).read_bytes()
+    stdin(both)
+    assert ask("check", "-")[:2] == (0, "2 passed, 0 failed\n")
+    stdin(both)
+    assert ask("verify", "-")[1].endswith("2 agree, 0 do not\n")
+    stdin(both)
+    status, _, err = ask("play", "-")
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.startswith("<stdin>:413: recording: expected only one recording")
+    stdin(b"")
+    assert ask("check", "-")[2].startswith("<stdin>:1: recording: expected a first line")
+
+
+# import
+
+
+def importer(lines_: Any, *, name: str) -> Iterator[dict[str, Any]]:
+    yield {"recording": 1, "title": name}
+    for line in lines_:
+        text = line.decode().strip()
+        if text == "bad":
+            fault = f"{name}:1: text: expected something good, got bad"
+            raise ValueError(fault)
+        yield message(1, text)
+
+
+def test_import(
+    ask: Asked, monkeypatch: pytest.MonkeyPatch, file: Callable[..., Path], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(plugins, "importer", lambda _: importer)
+    path, output = file(b"good\n", name="t.txt"), tmp_path / "out.jsonl"
+    status, out, _ = ask("import", "any", path)
+    assert status == 0
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {"recording": 1, "title": str(path)},
+        message(1, "good"),
+    ]
+    assert ask("import", "any", path, "-o", output) == (0, "", "")
+    assert output.read_text() == out
+    assert read(output).title == str(path)
+    bad = file(b"good\n", b"bad\n", name="bad.txt")
+    for argv in (("import", "any", bad), ("import", "any", bad, "-o", output)):
+        assert ask(*argv) == (2, "", f"{bad}:1: text: expected something good, got bad\n")
+    assert output.read_text() == out
+    assert sorted(tmp_path.iterdir()) == [bad, output, path]
+
+
+def test_what_an_importer_makes_is_read_before_it_is_written(
+    ask: Asked, monkeypatch: pytest.MonkeyPatch, file: Callable[..., Path], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(plugins, "importer", lambda _: lambda _, name: [HEADER, {"op": name}])
+    path, output = file(name="t.txt"), tmp_path / "out.jsonl"
+    for argv in (("import", "any", path), ("import", "any", path, "-o", output)):
+        status, out, err = ask(*argv)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+        assert err.startswith(f"{path} (imported):2: op: expected one of ")
+    assert not output.exists()
+
+
+def test_import_of_what_is_not_there(ask: Asked, tmp_path: Path) -> None:
+    for argv in (("no-such-format", SHOW), (plugins.names("importers")[0], tmp_path / "none")):
+        status, out, err = ask("import", *argv)
+        assert (status, out, err.count("\n")) == (2, "", 1)
+    name = plugins.names("importers")[0]
+    status, _, err = ask("import", name, tmp_path)
+    assert (status, err) == (2, f"{tmp_path}: file: expected a file, got a directory\n")
+
+
+# play, for a file
+
+
+def test_play_logs_what_changed_then_the_rows_then_the_verdict(ask: Asked) -> None:
+    status, out, err = ask("play", SHOW)
+    told = out.splitlines()
+    assert (status, err) == (0, "")
+    assert told[0] == read(SHOW).title
+    assert told[-1] == "live and reload agree"
+    assert len(told) < 80  # not one for each of the pieces
+    assert "\x1b" not in out
+    writes = [line for line in told if "units.md" in line and "write_file" in line]
+    stages = [line.split()[2] for line in writes if line.split()[1] in "+~"]
+    assert list(dict.fromkeys(stages)) == ["[preparing]", "[running]", "[waiting]", "[succeeded]"]
+    assert max(map(width, told)) < 300
+
+
+def test_play_says_what_goes(ask: Asked) -> None:
+    _, out, _ = ask("play", OURS / "retry-in-mid-call.jsonl")
+    signs = [line.split()[1] for line in out.splitlines() if "read_sensor" in line and "[" in line]
+    assert signs.count("-") == 2
+
+
+def test_play_says_when_the_reload_differs(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = "history", Difference("a:b.data", 1, "\x1b[2J")
+    monkeypatch.setattr(play, "disagreement", lambda *_: found)
+    status, out, _ = ask("play", CANCEL)
+    assert status == 1
+    assert out.endswith(
+        'live and reload disagree: a:b.data: live shows 1, the reload shows "\\u001b[2J"\n'
+    )
+
+
+def test_play_says_what_was_still_held(ask: Asked, file: Callable[..., Path]) -> None:
+    delta = {"op": "delta", "attempt": "a", "turn": 1, "step": 1, "type": "text"}
+    path = file(HEADER, {**delta, "data": {"block": 0, "text": "x"}})
+    status, out, _ = ask("play", path)
+    assert status == 0
+    assert "still held at the end: 1 deltas" in out
+
+
+def test_play_for_machines(ask: Asked) -> None:
+    status, out, _ = ask("play", CANCEL, "--json")
+    told = [json.loads(line) for line in out.splitlines()]
+    assert status == 0
+    assert told[-1] == {"agree": True, "given_up": 0, "difference": None}
+    assert {op["op"] for each in told[:-1] for patch in each["patches"] for op in patch["ops"]} > {
+        "put",
+        "remove",
+    }
+
+
+def test_control_characters_are_shown_and_never_sent(ask: Asked, file: Callable[..., Path]) -> None:
+    path = file({**HEADER, "title": "\x1b]0;x\x07"}, message(1, "a\x1b[31mb\x07\u202ec\x9bd\ne"))
+    for argv in (("play", path), ("state", path)):
+        _, out, _ = ask(*argv)
+        assert "a\\e[31mb\\x07\\u202ec\\x9bd\\ne" in out
+        assert not set(out) & set("\x1b\x07\u202e\x9b")
+
+
+# Text on a terminal
+
+
+@pytest.mark.parametrize(
+    ("text", "shown", "columns"),
+    [
+        ("plain", "plain", 5),
+        ("né", "né", 2),
+        ("小麦", "小麦", 4),
+        ("e\u0301", "e\u0301", 1),
+        ("👩‍🍳", "👩‍🍳", 4),
+        ("\t\r\n", "\\t\\r\\n", 6),
+        ("\x00\x7f", "\\x00\\x7f", 8),
+        ("\u2028\u2066", "\\u2028\\u2066", 12),
+        ("\U000e0041", "\\U000e0041", 10),
+        ("\u00a0", "\u00a0", 1),
+    ],
+)
+def test_escaping_and_width(text: str, shown: str, columns: int) -> None:
+    assert escaped(text) == shown
+    assert width(shown) == columns
+
+
+@pytest.mark.parametrize(
+    "text", ["", "a", "abcdefghij", "小麦粉小麦粉", "a\x1bb" * 9, "x" * 10_000]
+)
+def test_what_is_cut_fits_at_any_width(text: str) -> None:
+    for columns in range(12):
+        assert width(cut(text, columns)) <= columns
+        assert width(fill(text, columns)) == columns
+    assert cut("abcdefghij", 7) == "abc…hij"
+    assert cut("abcdefghij", 10) == "abcdefghij"
+
+
+@pytest.mark.parametrize("columns", [1, 5, 20, 33, 34, 80, 200])
+def test_rows_fit_at_any_width(columns: int) -> None:
+    maker = RowMaker(plugins.row_text())
+    view = played(read(SHOW), plugins.catalog()).assembler.view("chat")
+    rows = maker.rows(view.nodes, view.groups)
+    for line in lines(rows, Style(io.StringIO()), columns):
+        assert width(line) <= columns
+    assert maker.rows(view.nodes, view.groups)[0] is rows[0]
+
+
+CALL = {"name": "ls", "waiting": None, "content": None, "error": None, "output": ""}
+DONE = {**CALL, "stage": "result", "arguments": {"p": "a", "n": [1, None, True]}}
+ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
+    ("user", {"content": [{"type": "text", "text": "hi"}]}, ("", "user", "hi")),
+    (
+        "context",
+        {"content": [{"type": "file", "url": "u"}]},
+        ("", "context", "{type: file  url: u}"),
+    ),
+    (
+        "assistant",
+        {"status": "running", "blocks": [{"type": "reasoning", "text": "hm"}]},
+        ("running", "assistant", "(thinking) hm"),
+    ),
+    ("assistant", {"status": "settled", "blocks": []}, ("", "assistant", "")),
+    (
+        "tool",
+        {**DONE, "outcome": "succeeded", "content": [{"type": "text", "text": "x"}]},
+        ("succeeded", "ls", "p: a  n: [1, null, true]  → x"),
+    ),
+    (
+        "tool",
+        {**DONE, "outcome": "failed", "error": {"name": "E"}, "output": "out"},
+        ("failed", "ls", "p: a  n: [1, null, true]  → out  ! name: E"),
+    ),
+    (
+        "tool",
+        {**CALL, "stage": "start", "outcome": None, "arguments": None, "arguments_text": "[1"},
+        ("running", "ls", "[1"),
+    ),
+    ("permission", {"decision": "pending", "input": {}}, ("pending", "permission", "")),
+    ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "name: E")),
+    ("unknown", {"type": "a/b", "data": {"x": 1.5}}, ("", "a/b", "x: 1.5")),
+    ("something", {"x": False}, ("", "something", "x: false")),
+]
+
+
+@pytest.mark.parametrize(("kind", "data", "row"), ROWS)
+def test_how_a_node_reads(kind: str, data: dict[str, Any], row: tuple[str, str, str]) -> None:
+    row_text = plugins.row_text()
+    assert row_text is not None
+    assert row_text(Node(kind, "1", data).placed(0, None, None)) == row  # type: ignore[arg-type]
+
+
+def test_a_node_that_no_catalog_explains_still_has_a_row() -> None:
+    node = Node("thing", "7", {"a": [1, "\x1b"]}).placed(0, None, None)  # type: ignore[arg-type]
+    (row,) = RowMaker(None).rows([node], [])
+    assert row.plain() == 'thing 7 {"a":[1,"\\u001b"]}'
+
+
+def test_colour_only_where_it_is_seen_and_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert Style(terminal)("x", "bold") == "\x1b[1mx\x1b[0m"
+    assert Style(terminal)("x", None) == "x"
+    assert Style(io.StringIO())("x", "bold") == "x"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert Style(terminal)("x", "bold") == "x"
+
+
+# Processes: pipes, terminals, signals
+
+
+def environment(**more: str) -> dict[str, str]:
+    return {**os.environ, "TERM": "xterm", **more}
+
+
+def command(*argv: object) -> list[str]:
+    return [sys.executable, "-m", "assembler", *map(str, argv)]
+
+
+def test_a_pipe_that_nobody_reads() -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(  # noqa: S603 - our own command
+        command("play", SHOW), stdout=writer, stderr=subprocess.PIPE, check=False, timeout=30
+    )
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")
+
+
+def test_a_locale_that_cannot_say_it() -> None:
+    done = subprocess.run(  # noqa: S603 - our own command
+        command("state", SHOW),
+        capture_output=True,
+        env=environment(LC_ALL="C", PYTHONIOENCODING="ascii", PYTHONUTF8="0"),
+        check=True,
+        timeout=30,
+    )
+    assert b"\\u5c0f\\u9ea6\\u7c89" in done.stdout
+
+
+class Terminal:
+    """A command on a terminal of its own."""
+
+    def __init__(
+        self, *argv: object, columns: int = 60, rows: int = 12, term: str = "xterm"
+    ) -> None:
+        self.master, self.slave = os.openpty()
+        termios.tcsetwinsize(self.slave, (rows, columns))
+        self.before = termios.tcgetattr(self.slave)
+        self.output = b""
+        self.process = subprocess.Popen(  # noqa: S603 - our own command
+            command(*argv),
+            stdin=self.slave,
+            stdout=self.slave,
+            stderr=self.slave,
+            env=environment(TERM=term),
+            start_new_session=True,
+        )
+        os.set_blocking(self.master, False)
+
+    def read(self) -> None:
+        with contextlib.suppress(BlockingIOError, OSError):
+            while piece := os.read(self.master, 65_536):
+                self.output += piece
+
+    def until(self, holds: Callable[[], bool], seconds: float = 20) -> None:
+        end = time.monotonic() + seconds
+        while not holds():
+            assert time.monotonic() < end, self.output[-500:]
+            time.sleep(0.01)
+            self.read()
+
+    def shows(self, text: bytes) -> bool:
+        return text in self.output
+
+    def end(self) -> int:
+        self.until(lambda: self.process.poll() is not None)
+        self.read()
+        return self.process.returncode
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self.master)
+        os.close(self.slave)
+
+
+@pytest.fixture
+def terminal() -> Iterator[Callable[..., Terminal]]:
+    with contextlib.ExitStack() as stack:
+
+        def made(*argv: object, **how: Any) -> Terminal:
+            opened = Terminal(*argv, **how)
+            stack.callback(opened.close)
+            return opened
+
+        yield made
+
+
+def test_play_on_a_terminal(terminal: Callable[..., Terminal]) -> None:
+    shown = terminal("play", SHOW, "--speed", "20")
+    assert shown.end() == 0
+    live, _, after = shown.output.partition(LEAVE)
+    assert live.startswith(b"\x1b[?1049h\x1b[?25l")
+    assert b"preparing" in live
+    assert "█".encode() in live
+    assert b"live and reload agree" in after
+    assert termios.tcgetattr(shown.slave) == shown.before
+
+
+@pytest.mark.parametrize(
+    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+)
+def test_the_terminal_is_given_back(
+    terminal: Callable[..., Terminal], number: signal.Signals, status: int
+) -> None:
+    shown = terminal("play", SHOW, "--speed", "0.5")
+    shown.until(lambda: shown.shows(b"assistant"))
+    shown.process.send_signal(number)
+    assert shown.end() == status
+    assert shown.output.endswith(LEAVE)
+    assert b"Traceback" not in shown.output
+    assert termios.tcgetattr(shown.slave) == shown.before
+
+
+def test_a_stopped_play_gives_the_terminal_back_until_it_goes_on(
+    terminal: Callable[..., Terminal],
+) -> None:
+    shown = terminal("play", SHOW, "--speed", "5")
+    shown.until(lambda: shown.shows(b"assistant"))
+    shown.process.send_signal(signal.SIGTSTP)
+    shown.until(lambda: shown.output.endswith(LEAVE))
+    shown.process.send_signal(signal.SIGCONT)
+    assert shown.end() == 0
+    assert shown.output.count(b"\x1b[?1049h") == 2
+
+
+def test_an_error_on_the_screen_gives_the_terminal_back() -> None:
+    stream = io.StringIO()
+    handler = signal.getsignal(signal.SIGTERM)
+
+    def broken() -> None:
+        with Screen(stream) as screen:
+            assert signal.getsignal(signal.SIGTERM) != handler
+            screen.draw(["x"])
+            raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        broken()
+    assert stream.getvalue().endswith(LEAVE.decode())
+    assert signal.getsignal(signal.SIGTERM) == handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_terminal_that_cannot_be_drawn_on(terminal: Callable[..., Terminal]) -> None:
+    shown = terminal("play", CANCEL, term="dumb")
+    assert shown.end() == 0
+    assert b"\x1b" not in shown.output
+    assert b"live and reload agree" in shown.output
+
+
+def test_a_very_small_terminal(terminal: Callable[..., Terminal]) -> None:
+    shown = terminal("play", CANCEL, "--speed", "0", columns=3, rows=1)
+    assert shown.end() == 0
+
+
+def test_progress_over_many_files_is_for_people(terminal: Callable[..., Terminal]) -> None:
+    shown = terminal("verify", *[CANCEL] * 30)
+    assert shown.end() == 0
+    assert b"\r\x1b[K1/30 " in shown.output
+    assert b"30 agree, 0 do not" in shown.output
