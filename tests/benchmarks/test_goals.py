@@ -1,0 +1,69 @@
+"""The benchmarks as tests: each works, and what must not grow does not, counted in calls.
+
+A plain run takes no time: small sizes, nothing asserted of speed. With `--benchmark-enable` each
+goal is measured at full size and its table printed.
+"""
+
+from __future__ import annotations
+
+from math import isfinite
+
+import pytest
+
+from tests.benchmarks import workloads
+from tests.benchmarks.contenders import CATALOG, folded, paged, read_each, read_partial
+from tests.benchmarks.goals import FULL, GOALS, SMALL, opened, retiring
+from tests.benchmarks.measure import calls, table
+
+
+@pytest.mark.parametrize("name", GOALS)
+def test_goal(name: str, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
+    full = bool(pytestconfig.getoption("benchmark_enable", default=False))
+    rows = GOALS[name](FULL if full else SMALL)
+    assert rows
+    assert all(isfinite(row.measured) for row in rows)
+    assert all(row.verdict == "met" for row in rows if row.goal == "9")
+    if full:
+        with capsys.disabled():
+            print(f"\n{table(rows)}")
+
+
+def test_a_stream_costs_calls_in_its_length() -> None:
+    for lines in (workloads.text(1_600), workloads.argument(1_600)):
+        short, long = (calls(folded(opened(CATALOG), lines[:count])()) for count in (800, 1_600))
+        assert long < 2.1 * short
+
+
+def test_reading_after_each_delta_costs_calls_in_its_length() -> None:
+    lines = workloads.text(800)
+    run = (calls(read_each(opened(CATALOG), lines[:n], "assistant:1.1")()) for n in (400, 800))
+    short, long = run
+    assert long < 2.1 * short
+
+
+def test_partial_arguments_cost_calls_in_their_length() -> None:
+    lines = workloads.argument(800)
+    run = (
+        calls(read_partial(opened(CATALOG), lines[:n], "tool:call_000001")()) for n in (400, 800)
+    )
+    short, long = run
+    assert long < 2.1 * short
+
+
+def test_a_delta_costs_the_same_whatever_is_loaded() -> None:
+    log = 40 * workloads.TURN
+    lines = workloads.stream(400, "a1", log + 2, 1, turn=41)
+    others = calls(folded(opened(CATALOG, log), lines)())
+    alone = calls(folded(opened(CATALOG), workloads.stream(400, "a1", 2, 1))())
+    assert others < 1.1 * alone
+
+
+def test_retiring_costs_the_same_whatever_is_loaded() -> None:
+    many, few = (calls(retiring(others, 200)()) for others in (600, 6))
+    assert many < 1.1 * few + 50
+
+
+def test_the_last_page_costs_the_calls_of_the_first() -> None:
+    pages = [(b"\n".join(page), more) for page, more in workloads.Log(2_800).pages(140)]
+    half, whole = (calls(paged(pages[:count])()) for count in (10, 20))
+    assert whole < 2.15 * half
