@@ -307,7 +307,7 @@ def one_position_of_two_attempts_is_in_order_of_arrival(patch: pytest.MonkeyPatc
         patch.setattr(module, "order_key", order_key)
 
 
-@fault()
+@fault("test_8_what_extend_alone_raises_has_done_no_harm")
 def what_extend_raises_is_believed(patch: pytest.MonkeyPatch) -> None:
     old = Entry._run
 
@@ -446,7 +446,7 @@ def a_closing_step_rebuilds_nobody(patch: pytest.MonkeyPatch) -> None:
 @fault()
 def liveness_rebuilds_nobody(patch: pytest.MonkeyPatch) -> None:
     def liveness(self: Any, live: bool | None) -> Any:
-        self._live = self._facts.live = live
+        self._live = self._derived.facts.live = live
         return NOW
 
     patch.setattr(Assembler, "liveness", liveness)
@@ -519,7 +519,7 @@ def a_patch_removes_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(View, "commit", without(Remove))
 
 
-@fault()
+@fault("test_a_patch_moves_a_node_with_its_anchor")
 def a_patch_moves_nothing(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(View, "commit", without(Move))
 
@@ -575,7 +575,9 @@ def all_groups_are_made_again(patch: pytest.MonkeyPatch) -> None:
 
 @fault("test_7_and_8_strict_raises_and_nothing_has_changed")
 def strict_does_not_go_back(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Assembler, "_done", lambda self, undo, urgent: (self._settle(), urgent)[1])
+    patch.setattr(
+        Assembler, "_done", lambda self, _undo, urgent: (settling.settle(self._derived), urgent)[1]
+    )
 
 
 @fault("test_7_what_was_given_can_be_changed_later_without_effect")

@@ -29,6 +29,7 @@ from assembler.engine.definition import (
 )
 from assembler.engine.errors import ConflictError, DefinitionError, GapError
 from assembler.engine.events import Delta, Event, Item, Outcome, position
+from assembler.engine.patches import apply
 from assembler.engine.values import Text
 from assembler.testing import compare
 from tests.convergence.support import VIEWS, Bench
@@ -970,3 +971,35 @@ def test_who_reads_all_matches_is_made_again_with_each() -> None:
         assembler.append(Event(seq, "tick"))
         assembler.flush()
         assert assembler.view()["counts:x"].data == {"matches": seq}
+
+
+def test_8_what_extend_alone_raises_has_done_no_harm() -> None:
+    assembler = held(piece(0, type_="fault-piece", data={"fault": "x"}))
+    assembler.flush()
+    for ordinal in (1, 2):
+        data = {"fault": "x", "fail": "extend"}
+        assembler.emit(piece(ordinal, type_="fault-piece", data=data))
+    assembler.flush()
+    assert assembler.state("fault", "x")[1:] == ("extend", "extend")
+
+
+class Wanders(Counts):
+    """Stands at its newest Match, and always shows the same."""
+
+    def anchor(self, context: Any) -> Match:
+        return context.matches[-1]
+
+    def build(self, context: Any, scope: Any) -> Node:
+        return Node("counts", context.id, {})
+
+
+def test_a_patch_moves_a_node_with_its_anchor() -> None:
+    assembler = Assembler([Wanders(), Rest()])
+    assembler.append(Event(1, "tick"))
+    assembler.append(Event(2, "strange"))
+    assembler.flush()
+    before = assembler.view().snapshot()
+    assembler.append(Event(3, "tick"))
+    patch = assembler.flush()["chat"]
+    assert [op.to_json()["op"] for op in patch.ops] == ["move"]
+    assert apply(before, patch).to_json() == assembler.view().snapshot().to_json()

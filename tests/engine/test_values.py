@@ -34,6 +34,7 @@ JSON = st.recursive(
 
 class Word(enum.StrEnum):
     ONE = "a key that no other test freezes"
+    TWO = "another one"
 
 
 class Number(enum.IntEnum):
@@ -103,6 +104,11 @@ def test_what_is_frozen_already_is_not_copied() -> None:
 )
 def test_subclasses_become_the_plain_types(odd: Any, plain: Any) -> None:
     assert same(thaw(freeze(odd)), plain)
+
+
+def test_a_key_of_a_subclass_becomes_plain_text() -> None:
+    (key,) = freeze({Word.TWO: 1})
+    assert type(key) is str
 
 
 def test_a_key_of_a_subclass_is_treated_alike_however_often_it_comes() -> None:
