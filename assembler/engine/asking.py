@@ -31,6 +31,8 @@ class Plan(Struct, gc=False, eq=False):
 class Inquiry:
     """Asks the Definitions of one catalog. O(definitions that take the type)."""
 
+    __slots__ = ("_registry", "_strict")
+
     def __init__(self, registry: Registry, *, strict: bool) -> None:
         self._registry = registry
         self._strict = strict

@@ -76,6 +76,20 @@ class Assembler:
     For one thread at a time.
     """
 
+    __slots__ = (
+        "__weakref__",
+        "_attempts",
+        "_derived",
+        "_findings",
+        "_inquiry",
+        "_live",
+        "_log",
+        "_registry",
+        "_strict",
+        "_views",
+        "_window",
+    )
+
     def __init__(
         self,
         definitions: Iterable[Definition | GroupDefinition],
@@ -387,7 +401,8 @@ class Assembler:
 
     def _note_findings(self) -> None:
         """Enter the findings that hold now and did not hold before. O(their number)."""
-        found = self._derived.findings()
+        derived = self._derived
+        found = derived.findings() if derived.found or derived.faults else set()
         for view in self._views.values():
             found.update(view.findings())
         if found != self._findings:
@@ -464,7 +479,7 @@ class Assembler:
         try:
             return self._derived.tables[kind]
         except KeyError:
-            known = ", ".join(self._derived.tables)
+            known = ", ".join(self._registry.kinds)
             raise AssemblerError(f"no Definition has the kind {kind!r} (kinds: {known})") from None
 
     @property
@@ -503,7 +518,7 @@ class Assembler:
             "deltas": sum(len(attempt.deltas) for attempt in attempts),
             "attempts": len(attempts),
             "torn": sorted(attempt.name for attempt in attempts if attempt.torn),
-            "contexts": {kind: len(table) for kind, table in self._derived.tables.items()},
+            "contexts": {kind: len(self._table(kind)) for kind in self._registry.kinds},
             "nodes": {name: len(view) for name, view in self._views.items()},
             "groups": {name: len(view.groups) for name, view in self._views.items()},
             "anomalies": dict(self._log.counts),

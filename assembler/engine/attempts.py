@@ -77,6 +77,8 @@ class StepMemory:
 class Attempts:
     """Every call is O(1) or O(what is open)."""
 
+    __slots__ = ("_ahead_max", "ahead", "floor", "held", "newest_turn", "steps")
+
     def __init__(self, settled_ahead_max: int) -> None:
         self.held: dict[str, Attempt] = {}
         self.steps: dict[tuple[int, int], StepMemory] = {}

@@ -7,7 +7,7 @@ start. Not here: when that must happen (`assembler`), and who looks backward (`p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from assembler.engine.locations import Location
 from assembler.engine.registry import Spec
 from assembler.engine.values import alike
 
-__all__ = ["ContextView", "Entry", "Failure", "blame", "order_key"]
+__all__ = ["ContextView", "Entry", "Failure", "Tables", "blame", "order_key"]
 
 # A short tuple of leaves costs the garbage collector nothing, a list is followed for ever.
 TUPLE_MAX = 6
@@ -231,6 +231,28 @@ class Entry(Struct, gc=False, eq=False):
                     raise blame(error, self.spec, "update", self.key) from error
                 return None, Failure(type(error).__name__, "update", match.position)
         return state, None
+
+
+class Tables(dict[str, dict[str, Entry]]):
+    """The Contexts of each kind by id; the table of a known kind is made when first asked for."""
+
+    __slots__ = ("kinds",)
+
+    def __init__(self, kinds: Container[str]) -> None:
+        super().__init__()
+        self.kinds = kinds
+
+    def __missing__(self, kind: str) -> dict[str, Entry]:
+        if kind not in self.kinds:
+            raise KeyError(kind)
+        table: dict[str, Entry] = {}
+        self[kind] = table
+        return table
+
+    def find(self, kind: str, ident: str) -> Entry | None:
+        """One Context; None where there is none, or no such kind."""
+        table = self.get(kind)
+        return None if table is None else table.get(ident)
 
 
 class ContextView:

@@ -27,10 +27,13 @@ COMPLETE: Key = ("complete",)
 class Dependencies:
     """Readers by key and phase. Recording and forgetting one read is O(1), a status O(log open)."""
 
+    __slots__ = ("_readers", "_statuses")
+
     def __init__(self) -> None:
         # One reader stands for itself, several are a dict: most keys have one.
         self._readers: tuple[dict[Key, Any], ...] = ({}, {}, {})
-        self._statuses: Any = SortedList()
+        self._statuses: Any = None
+        # Made when the first status is read: an idle conversation has none.
 
     def record(self, entry: Entry, phase: Phase, keys: tuple[Key, ...]) -> None:
         """`entry` read exactly `keys` in this phase."""
@@ -60,6 +63,8 @@ class Dependencies:
         if held is None:
             readers[key] = entry
             if key[0] == "status":
+                if self._statuses is None:
+                    self._statuses = SortedList()
                 self._statuses.add(key[1:])
         elif type(held) is dict:
             held[entry] = None
@@ -98,6 +103,8 @@ class Dependencies:
 
     def statuses(self, above: Floor, upto: Floor) -> list[Key]:
         """The keys of statuses that were read with `above < place <= upto`."""
+        if not self._statuses:
+            return []
         found = self._statuses.irange(above, upto, inclusive=(False, True))
         return [("status", *place) for place in dict.fromkeys(found)]
 

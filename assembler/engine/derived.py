@@ -11,7 +11,7 @@ from typing import Any
 
 from assembler.engine.asking import Fault, Plan
 from assembler.engine.attempts import Attempt
-from assembler.engine.contexts import REFOLD, ContextView, Entry, blame
+from assembler.engine.contexts import REFOLD, ContextView, Entry, Tables, blame
 from assembler.engine.definition import NONE, NOW, Anomaly, Cadence
 from assembler.engine.dependencies import (
     BUILD,
@@ -36,6 +36,21 @@ __all__ = ["Derived"]
 class Derived:
     """What one Assembler has made of its facts, and the marks of what is to be made again."""
 
+    __slots__ = (
+        "dependencies",
+        "dirty",
+        "facts",
+        "faults",
+        "found",
+        "orphans",
+        "predecessors",
+        "stale",
+        "strict",
+        "tables",
+        "went",
+        "window",
+    )
+
     def __init__(
         self,
         registry: Registry,
@@ -47,7 +62,7 @@ class Derived:
     ) -> None:
         self.window = window
         self.strict = strict
-        self.tables: dict[str, dict[str, Entry]] = {kind: {} for kind in registry.kinds}
+        self.tables = Tables(registry.kinds)
         self.facts = Facts(self.tables)
         self.facts.live = live
         self.facts.complete = not window.has_more

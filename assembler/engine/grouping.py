@@ -41,6 +41,20 @@ class Regrouped:
 class Grouping:
     """The groups of one Group Definition over one ordered View."""
 
+    __slots__ = (
+        "_ages",
+        "_brackets",
+        "_failed",
+        "_formed",
+        "_nodes",
+        "_of",
+        "_order",
+        "_strict",
+        "_unsummed",
+        "definition",
+        "groups",
+    )
+
     def __init__(
         self,
         definition: GroupDefinition,

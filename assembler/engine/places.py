@@ -15,6 +15,8 @@ Spot = tuple[str, int, int]
 class Places:
     """Values by kind, turn and step (`TURN_END`: the turn's own). Change is O(1)."""
 
+    __slots__ = ("_spots", "_steps", "_values")
+
     def __init__(self) -> None:
         self._values: dict[Spot, dict[str, tuple[int, str, Any]]] = {}
         self._steps: dict[tuple[str, int], set[int]] = {}

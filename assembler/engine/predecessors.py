@@ -12,7 +12,7 @@ from typing import Any
 
 from sortedcontainers import SortedList
 
-from assembler.engine.contexts import Entry, order_key
+from assembler.engine.contexts import Entry, Tables, order_key
 
 __all__ = ["Lookup", "Predecessors"]
 
@@ -23,7 +23,9 @@ Answer = tuple[str, Any] | None
 class Predecessors:
     """Indexes only the kinds that somebody asked for, from the first question on."""
 
-    def __init__(self, tables: dict[str, dict[str, Entry]]) -> None:
+    __slots__ = ("_asked", "_askers", "_starts", "_tables", "ask_complete")
+
+    def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._starts: dict[str, Any] = {}
         self._askers: dict[str, Any] = {}
@@ -40,7 +42,7 @@ class Predecessors:
 
     def previous(self, asker: Entry, kind: str) -> Answer:
         """The nearest started Context before the asker; question and answer are recorded."""
-        if kind not in self._tables:
+        if kind not in self._tables.kinds:
             return None
         answer = self._answer(asker, kind)
         self._record(asker, kind, answer)

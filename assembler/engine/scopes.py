@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from assembler.engine.contexts import Entry
+from assembler.engine.contexts import Entry, Tables
 from assembler.engine.definition import Match
 from assembler.engine.dependencies import (
     BUILD,
@@ -32,7 +32,7 @@ class Facts:
 
     __slots__ = ("complete", "live", "places", "tables", "timeline")
 
-    def __init__(self, tables: dict[str, dict[str, Entry]]) -> None:
+    def __init__(self, tables: Tables) -> None:
         self.timeline = Timeline()
         self.places = Places()
         self.tables = tables
@@ -106,17 +106,15 @@ class ScopeView:
         return self._facts.places.of_turn(kind, self.turn)
 
     def other(self, kind: str, id: str) -> Any:
-        table = self._facts.tables.get(kind)
-        if table is None:
+        if kind not in self._facts.tables.kinds:
             return None
         self.reads["other", kind, id] = None
-        entry = table.get(id)
+        entry = self._facts.tables.find(kind, id)
         return None if entry is None else entry.state
 
     def unstarted(self, kind: str, id: str) -> Sequence[Match]:
-        table = self._facts.tables.get(kind)
-        if table is None:
+        if kind not in self._facts.tables.kinds:
             return ()
         self.reads["other", kind, id] = None
-        entry = table.get(id)
+        entry = self._facts.tables.find(kind, id)
         return () if entry is None or entry.start_at is not None else tuple(entry.matches)

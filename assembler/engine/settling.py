@@ -63,10 +63,10 @@ def _settle_one(derived: Derived, entry: Entry) -> bool:
 def _fold(derived: Derived, entry: Entry) -> list[Entry]:
     """Fold one Context; who may have to refold because of it."""
     complete = derived.facts.complete
-    if derived.predecessors.answered_otherwise(entry, complete=complete):
+    asks = bool(entry.asks) or entry in derived.predecessors.ask_complete
+    if asks and derived.predecessors.answered_otherwise(entry, complete=complete):
         entry.folded = REFOLD
-    asks = entry.folded == REFOLD and (entry.asks or entry in derived.predecessors.ask_complete)
-    if asks or entry.start_at is None:
+    if (asks and entry.folded == REFOLD) or entry.start_at is None:
         derived.predecessors.forget(entry, entry.asked_at)
     if entry.start_at is not None:
         entry.asked_at = order_key(entry.lead)

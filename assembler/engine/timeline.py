@@ -6,7 +6,6 @@ deciding about the next delta, is `attempts`.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from typing import Any
 
@@ -77,10 +76,12 @@ def _bracket(event: Event) -> Location:
 class Timeline:
     """The boundaries of the loaded events. Look-up is by bisection."""
 
+    __slots__ = ("_closers", "_open", "_open_now", "_seqs", "_starts")
+
     def __init__(self) -> None:
-        self._seqs: Any = SortedList()
+        self._seqs: Any = None  # made with the first boundary
         self._starts: dict[Place, int | tuple[int, ...]] = {}
-        self._closers: deque[tuple[int, Floor]] = deque()
+        self._closers: list[tuple[int, Floor]] = []
         self._open: set[Place] = set()
         self._open_now: tuple[Object | None] | None = None
 
@@ -91,6 +92,7 @@ class Timeline:
         place = boundary(event)
         if place is None:
             return
+        self._seqs = self._seqs or SortedList()
         self._seqs.add(event.seq)
         self._add_start(event, place)
         floor = closes(event)
@@ -112,8 +114,10 @@ class Timeline:
             self._add_start(event, place)
             floor = closes(event)
             if floor is not None and (not self._closers or floor > self._closers[0][1]):
-                self._closers.appendleft((event.seq, floor))
-        self._seqs.update(seqs)
+                self._closers.insert(0, (event.seq, floor))
+        if seqs:
+            self._seqs = self._seqs or SortedList()
+            self._seqs.update(seqs)
         self._prune()
 
     def evict(self, events: Sequence[Event]) -> None:
@@ -127,7 +131,7 @@ class Timeline:
             self._seqs.remove(event.seq)
             self._remove_start(event, place)
             if self._closers and self._closers[0][0] == event.seq:
-                self._closers.popleft()
+                del self._closers[0]
         if self.floor != floor:
             self._open = {place for place in self._starts if not self.is_closed(place)}
 
@@ -219,7 +223,7 @@ class Timeline:
         """What is wrong with it, in words, if `events` are loaded."""
         wrong = []
         places = {event.seq: boundary(event) for event in events}
-        if list(self._seqs) != [seq for seq, place in places.items() if place is not None]:
+        if list(self._seqs or ()) != [seq for seq, place in places.items() if place is not None]:
             wrong.append("timeline: its boundaries are not those that are loaded")
         if self.floor != max((closes(e) or NOTHING_CLOSED for e in events), default=NOTHING_CLOSED):
             wrong.append("timeline: its floor is not that of the loaded events")

@@ -46,6 +46,18 @@ class Change:
 class View:
     """What one target shows since the last flush. Read-only for everybody but the Assembler."""
 
+    __slots__ = (
+        "__weakref__",
+        "_groupings",
+        "_live",
+        "_nodes",
+        "_open",
+        "_order",
+        "_window",
+        "name",
+        "revision",
+    )
+
     def __init__(
         self,
         name: str,

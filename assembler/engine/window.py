@@ -52,6 +52,8 @@ def check_page(events: Sequence[Event]) -> None:
 class Window:
     """Events by seq, in one contiguous range. Every call here is O(1) but `evict` and `events`."""
 
+    __slots__ = ("_wire", "end", "first", "has_more", "loaded")
+
     def __init__(self) -> None:
         self.loaded: dict[int, Loaded] = {}
         self.first = 0

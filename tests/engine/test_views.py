@@ -725,11 +725,13 @@ class Player:
         self.tries = dict.fromkeys("abcd", 0)
         self.index = self.seq = 0
 
-    def say(self, id_: str, **data: Any) -> None:
+    def say(self, id_: str, first: int, **data: Any) -> None:
+        """The next delta: the first one of an attempt anywhere, all others behind all events."""
         self.index += 1
         name = f"{id_}{self.tries[id_]}"
         ordinal = self.ordinals[name] = self.ordinals.get(name, -1) + 1
         place = {"turn": 9, "number": 0, "attempt": name, "index": self.index}
+        place["after"] = 9 if ordinal else first
         self.assembler.emit(delta(ordinal, id=id_, **place, **data))
 
     def change(self, id_: str, change: str, number: int, fragment: str) -> None:
@@ -738,7 +740,7 @@ class Player:
             self.tries[id_] += 1
         if change != "remove":
             more = {"put": {"count": number}, "move": {"moves": True}}.get(change, {})
-            self.say(id_, v=fragment, **more)
+            self.say(id_, number, v=fragment, **more)
 
     def learn(self, live: bool | None, news: str | None) -> None:
         self.assembler.liveness(live)
