@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assembler.engine.definition import Node
-from assembler.engine.values import Json, Text
+from assembler.engine.values import Fragments, Json, Text
 from definitions.arguments import PartialArguments, PartialView
 
 __all__ = ["FIELDS", "PartialReader", "ToolNode", "node"]
@@ -53,18 +53,19 @@ class PartialReader:
     one text share it, so that reading after every delta is linear in the text.
     """
 
-    __slots__ = ("_buffer", "_parser")
+    __slots__ = ("_fragments", "_parser")
 
     def __init__(self) -> None:
-        self._buffer: list[str] | None = None
+        self._fragments: Fragments | None = None
         self._parser: PartialArguments | None = None
 
     def view(self, text: Text) -> PartialView:
         """Give the partial view of `text`. Costs what was added since the last time."""
-        buffer, count = text.fragments
-        if self._parser is None or self._buffer is not buffer:
-            self._buffer, self._parser = buffer, PartialArguments()
-        return self._parser.advance(buffer, count)
+        fragments, count = text.fragments
+        known = self._fragments is not None and self._fragments.is_of(fragments)
+        if self._parser is None or not known:
+            self._fragments, self._parser = fragments, PartialArguments()
+        return self._parser.advance(fragments, count)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartialReader)

@@ -129,9 +129,10 @@ class Assembler:
         need_bool("has_more", has_more)
         check_page(page)
         plans = [self._inquiry.event(event) for event in page]
+        deltas = [(delta, self._inquiry.delta(delta)) for delta in self._attempts.deltas()]
         undo = self._remember() if self._strict else None
         self._window.replace(page, has_more=has_more)
-        self._rebuild(plans)
+        self._rebuild(plans, deltas)
         return self._done(undo, NOW)
 
     def append(self, event: Event | Mapping[str, Any]) -> Cadence:
@@ -563,10 +564,15 @@ class Assembler:
     def _incident(self, kind: str, key: str, place: Position) -> None:
         self._log.incident(Anomaly(kind, key, place))
 
-    def _rebuild(self, plans: Sequence[Plan] | None = None) -> None:
+    def _rebuild(
+        self,
+        plans: Sequence[Plan] | None = None,
+        deltas: Sequence[tuple[Delta, Plan]] = (),
+    ) -> None:
         """Make everything again from the facts: the loaded events and the held deltas.
 
-        With `plans` the events are news, which may close steps and give attempts up.
+        With `plans` the events are news, which may close steps and give attempts up; `deltas` are
+        those that were held until now, with theirs.
         """
         fresh = self._fresh()
         events = list(self._window.events())
@@ -574,6 +580,7 @@ class Assembler:
             fresh.facts.timeline.append(event)
         if plans is None:
             plans = [self._inquiry.event(event) for event in events]
+            deltas = [(delta, self._inquiry.delta(delta)) for delta in self._attempts.deltas()]
         else:
             # What they retire is withdrawn from what is shown until now.
             for event, plan in zip(events, plans, strict=True):
@@ -589,10 +596,11 @@ class Assembler:
         for event, plan in zip(events, plans, strict=True):
             self._window.loaded[event.seq].owners = self._derived.take(plan)
             self._derived.keep_faults(position(event.seq, 0), "", plan)
-        for delta in self._attempts.deltas():
-            plan = self._inquiry.delta(delta)
-            self._derived.take(plan, self._attempts.held[delta.attempt])
-            self._derived.keep_faults(delta.position, delta.attempt, plan)
+        for delta, plan in deltas:
+            held_now = self._attempts.held.get(delta.attempt)
+            if held_now is not None:
+                self._derived.take(plan, held_now)
+                self._derived.keep_faults(delta.position, delta.attempt, plan)
 
     def _remember(self) -> tuple[Any, ...]:
         """The facts and the memory, to go back to when a Definition raises under `strict`."""

@@ -10,10 +10,10 @@ over a tuple, and a tuple of leaves is dropped from its lists. A million of them
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, ValuesView
+from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
 from math import isfinite
 from operator import is_
-from typing import Any
+from typing import Any, overload
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from assembler.engine.errors import InputError, LimitError
 
 __all__ = [
     "DEPTH_MAX",
+    "Fragments",
     "Json",
     "Object",
     "Text",
@@ -108,6 +109,33 @@ class Object(Struct, frozen=True, gc=False, eq=False):
 Mapping.register(Object)
 
 
+class Fragments(Sequence[str]):
+    """The fragments of a buffer that Texts share, to be read and never changed.
+
+    Two of one buffer are the same text as far as both reach (`is_of`), which lets a reader go on
+    where it stopped.
+    """
+
+    __slots__ = ("_buffer",)
+
+    def __init__(self, buffer: list[str]) -> None:
+        self._buffer = buffer
+
+    def is_of(self, other: Fragments) -> bool:
+        """Whether both are of one buffer."""
+        return self._buffer is other._buffer
+
+    def __len__(self) -> int:
+        return len(self._buffer)
+
+    @overload
+    def __getitem__(self, at: int) -> str: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[str]: ...
+    def __getitem__(self, at: int | slice) -> str | list[str]:
+        return self._buffer[at]
+
+
 class Text:
     """Text that grows at its end: a sequence of fragments over a shared buffer.
 
@@ -150,9 +178,9 @@ class Text:
         return self._units
 
     @property
-    def fragments(self) -> tuple[list[str], int]:
-        """The shared buffer and how many of its fragments are of this text. For reading only."""
-        return self._buffer, self._count
+    def fragments(self) -> tuple[Fragments, int]:
+        """All fragments of the shared buffer, and how many of them are of this text. O(1)."""
+        return Fragments(self._buffer), self._count
 
     def suffix_of(self, older: Text) -> str | None:
         """What was added since `older`; None when this is no continuation of its buffer."""

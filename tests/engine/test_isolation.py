@@ -511,6 +511,7 @@ OPERATIONS: dict[str, Callable[[Assembler], Any]] = {
     "load": lambda assembler: assembler.load(
         [*EVENTS, event(8, "bad/more"), event(9, "bad", id="z")], True
     ),
+    "load others": lambda assembler: assembler.load([EVENTS[2], event(8, "other")], True),
     "prepend": lambda assembler: assembler.prepend([event(4, "bad")], True),
     "evict": lambda assembler: assembler.evict(6),
     "settle": lambda assembler: assembler.settle("a", "failed"),
@@ -518,11 +519,12 @@ OPERATIONS: dict[str, Callable[[Assembler], Any]] = {
 }
 
 
+@pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("strict", [False, True])
 @pytest.mark.parametrize("operation", OPERATIONS)
 @pytest.mark.parametrize("site", [*AT_ONCE, *AT_FLUSH])
 def test_an_interruption_leaves_the_assembler_usable(
-    site: str, operation: str, strict: bool
+    site: str, operation: str, strict: bool, again: bool
 ) -> None:
     definitions = catalog()
     bad = definitions[0]
@@ -537,6 +539,10 @@ def test_an_interruption_leaves_the_assembler_usable(
     else:
         before = {name: assembler.view(name).snapshot() for name in before}
     bad.interrupt = None
+    if not again:
+        # Taken as a whole or not at all: the facts alone say what is shown.
+        same_as_fresh(assembler, definitions)
+        return
     # Whether it was taken or not: doing it again is harmless, and then all is as it should be.
     OPERATIONS[operation](assembler)
     patches = assembler.flush()
