@@ -40,10 +40,11 @@ class Approval(Definition):
             return replace(state, asked=(*state.asked, request))
         if request in state.answered:
             return state  # the first answer to a question counts
+        runs = _what_runs(match.data)
         return ApprovalState(
             state.asked,
             (*state.answered, request),
-            _what_runs(match.data) or state.updated_input,
+            state.updated_input if runs is None else runs,
         )
 
 

@@ -125,7 +125,7 @@ def _run(matches: Sequence[Match], at: int) -> tuple[int, list[str], Position]:
         if type(item) is not Delta or item.attempt != attempt or item.type != kind:
             return end, fragments, last
         data = item.data
-        if data.get("block") != block:
+        if not _same(data.get("block"), block):
             return end, fragments, last
         text = data.get("text")
         if text and type(text) is str:
@@ -144,7 +144,7 @@ def _grow(
     blocks = state.blocks
     for at in range(len(blocks) - 1, -1, -1):
         old = blocks[at]
-        if old.attempt == attempt and old.block == block and old.type == kind:
+        if old.attempt == attempt and _same(old.block, block) and old.type == kind:
             if not fragments:
                 return state
             new = _longer(old, fragments, last)
@@ -187,40 +187,48 @@ def _settled(step: str, state: AssistantState, message: Object, scope: Scope) ->
 def _running(step: str, state: AssistantState, scope: Scope) -> Node | None:
     """Show what has come so far. With nobody at work any more nothing will follow it."""
     draft: DraftState | None = scope.other("draft", step)
-    bounds = draft.blocks if draft is not None else ()
-    if all(block.blank for block in state.blocks) and not any(
-        bound.value is not None and visible(bound.value) for bound in bounds
-    ):
+    shown = _framed(state.blocks, draft.blocks if draft is not None else ())
+    if not any(seen for _, seen in shown):
         return None
     over = scope.closed or scope.live is False
     fields = {
         "status": "interrupted" if over else "running",
-        "blocks": _framed(state.blocks, bounds) if bounds else tuple(map(_shown, state.blocks)),
-        "usage": draft.usage if draft is not None else None,
+        "blocks": tuple([block for block, _ in shown]),
+        "usage": draft.shown if draft is not None else None,
     }
     return node("assistant", step, fields)
 
 
-def _shown(block: Block) -> Json:
-    return {"type": block.type, "text": block.text}
+def _same(left: Json, right: Json) -> bool:
+    """Whether two deltas are of one block. Blocks are numbers; 0 and false are not one."""
+    return type(left) is type(right) and bool(left == right)
 
 
-def _framed(blocks: tuple[Block, ...], bounds: tuple[DraftBlock, ...]) -> tuple[Json, ...]:
-    """Put blocks in the order of their first delta, whole values in the place of their pieces."""
-    known = {(bound.attempt, bound.block): bound for bound in bounds}
-    placed: list[tuple[Position, Json]] = []
+def _shown(block: Block) -> tuple[Json, bool]:
+    return {"type": block.type, "text": block.text}, not block.blank
+
+
+def _framed(blocks: tuple[Block, ...], bounds: tuple[DraftBlock, ...]) -> list[tuple[Json, bool]]:
+    """Put blocks in the order of their first delta, whole values in the place of their pieces;
+    with each, whether there is anything in it to see."""
+    if not bounds:
+        return [_shown(block) for block in blocks]
+    known = {(bound.attempt, type(bound.block), bound.block): bound for bound in bounds}
+    placed: list[tuple[Position, Json, bool]] = []
+    grown = set()
     for block in blocks:
-        bound = known.get((block.attempt, block.block))
-        if bound is None:
-            placed.append((block.at, _shown(block)))
-            continue
-        whole = bound.value is not None and bound.ended >= block.last
-        placed.append((min(block.at, bound.at), bound.value if whole else _shown(block)))
-    grown = {(block.attempt, block.block) for block in blocks}
+        key = (block.attempt, type(block.block), block.block)
+        grown.add(key)
+        bound = known.get(key)
+        if bound is not None and bound.value is not None and bound.ended >= block.last:
+            placed.append((min(block.at, bound.at), bound.value, visible(bound.value)))
+        else:
+            at = block.at if bound is None else min(block.at, bound.at)
+            placed.append((at, *_shown(block)))
     placed += [
-        (bound.at, bound.value)
+        (bound.at, bound.value, visible(bound.value))
         for key, bound in known.items()
         if key not in grown and bound.value is not None
     ]
     placed.sort(key=lambda entry: entry[0])
-    return tuple([value for _, value in placed])
+    return [(value, seen) for _, value, seen in placed]

@@ -12,7 +12,8 @@ from msgspec.structs import replace
 
 from assembler.engine.definition import NONE, START, Cadence, Definition, Match, Reader, Role
 from assembler.engine.events import Delta, Event
-from assembler.engine.values import Object
+from assembler.engine.values import Json, Object
+from definitions.arguments import same_json
 from definitions.events import step_of
 from definitions.shared import DraftBlock, DraftState
 
@@ -36,14 +37,13 @@ class Draft(Definition):
 
     def update(self, state: DraftState, match: Match) -> DraftState:
         if match.type == "usage":
-            usage = match.data.get("usage")
-            return replace(state, usage=usage) if type(usage) is Object else state
+            return _count(state, match.data.get("usage"))
         attempt, block = match.attempt or "", match.data.get("block")
         value = match.data.get("value") if match.type == "block-end" else None
         if type(value) is not Object:
             value = None
         for at, old in enumerate(state.blocks):
-            if old.attempt == attempt and old.block == block:
+            if old.attempt == attempt and same_json(old.block, block):
                 if value is None:
                     return state
                 new = DraftBlock(attempt, block, old.at, match.position, value)
@@ -53,6 +53,15 @@ class Draft(Definition):
 
     def cadence(self, match: Match) -> Cadence:
         return NONE
+
+
+def _count(state: DraftState, usage: Json) -> DraftState:
+    """Take the usage so far: the last one counts."""
+    if type(usage) is not Object:
+        return state
+    told = state.told + 1
+    shown = usage if told & (told - 1) == 0 else state.shown
+    return replace(state, usage=usage, told=told, shown=shown)
 
 
 def _is_call(delta: Delta) -> bool:

@@ -115,7 +115,9 @@ def visible(block: Json) -> bool:
     Text and reasoning do when they are not blank; a call has a row of its own; what a provider
     keeps for itself has nothing that we could show. Files, JSON and unknown blocks do.
     """
-    kind = block.get("type") if type(block) is Object else None
+    if type(block) is not Object:
+        return False
+    kind = block.get("type")
     if kind in ("text", "reasoning"):
         text = block.get("text")
         return type(text) in (str, Text) and not is_blank(text)

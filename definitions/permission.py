@@ -86,7 +86,11 @@ def _decision(answer: Object | None, call_id: str, tool: ToolState | None, scope
         return answer.get("decision")
     if _has_result(call_id, tool, scope):
         return "closed"
-    if scope.turn_status is Status.CLOSED or scope.live is False:
+    # Where its own turn is on an older page, that of its call decides.
+    asked_in = scope.turn_status if scope.turn is not None else None
+    if asked_in is None:
+        asked_in = scope.turn_status_of("tool", call_id)
+    if asked_in is Status.CLOSED or scope.live is False:
         return "withdrawn"
     return "pending"
 

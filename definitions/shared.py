@@ -52,10 +52,9 @@ class ApprovalState(Struct, frozen=True, gc=False):
     updated_input: Object | None = None
 
     @property
-    def pending(self) -> str | None:
-        """The first request without an answer."""
-        answered = self.answered
-        return next((request for request in self.asked if request not in answered), None)
+    def unanswered(self) -> tuple[str, ...]:
+        """The requests without an answer, in order."""
+        return tuple([request for request in self.asked if request not in self.answered])
 
 
 class DraftBlock(Struct, frozen=True, gc=False):
@@ -73,3 +72,8 @@ class DraftState(Struct, frozen=True, gc=False):
 
     blocks: tuple[DraftBlock, ...] = ()
     usage: Object | None = None
+    told: int = 0
+    """How often usage was told."""
+    shown: Object | None = None
+    """The usage to show while the answer runs: that of the 1st, 2nd, 4th, 8th, … time. A server
+    that tells it with every chunk would have the whole answer sent again with every chunk."""

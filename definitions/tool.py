@@ -82,7 +82,7 @@ class Tool(Definition):
 
     def build(self, context: Context, scope: Scope) -> Node | None:
         state = _state(context)
-        if not _is_shown(state, scope):
+        if not _is_shown(state, scope, started=context.start is not None):
             return None
         fields = dict(FIELDS["tool"])
         preview = _newest(state.previews)
@@ -100,7 +100,7 @@ class Tool(Definition):
             _show_result(fields, state.result, state)
         _show_approval(fields, state, scope.other("approval", context.id), scope, context.id)
         if fields["parent"] is not None:
-            fields["parent_loaded"] = scope.other("tool", fields["parent"]) is not None
+            fields["parent_loaded"] = scope.has("tool", fields["parent"])
         return ToolNode("tool", context.id, fields, reader=preview.reader if preview else None)
 
     def cadence(self, match: Match) -> Cadence:
@@ -263,9 +263,12 @@ def _newest(previews: tuple[Preview, ...]) -> Preview | None:
     return previews[-1] if previews else None
 
 
-def _is_shown(state: ToolState, scope: Scope) -> bool:
-    """Whether it has a row: a call, a named preparation, a result whose call may be older."""
-    if state.call is not None or _name(state) is not None:
+def _is_shown(state: ToolState, scope: Scope, *, started: bool) -> bool:
+    """Whether it has a row: a call, a named preparation, a result whose call may be older.
+
+    The end of a block starts nothing, whatever it names.
+    """
+    if state.call is not None or (started and _name(state) is not None):
         return True
     return state.result is not None and not scope.complete
 
@@ -315,8 +318,14 @@ def _show_approval(
         return
     if state.call is not None and approval.updated_input is not None:
         fields["arguments"] = approval.updated_input
-    pending = approval.pending
-    if pending is None or state.result is not None:
-        return
-    if scope.turn_status is not Status.CLOSED and scope.live is not False:
-        fields["waiting"] = f"permission:{pending}@{call_id}"
+    if state.result is None and approval.unanswered and scope.live is not False:
+        fields["waiting"] = _waiting(approval.unanswered, scope, call_id)
+
+
+def _waiting(unanswered: tuple[str, ...], scope: Scope, call_id: str) -> str | None:
+    """Name the first question that is still open: as its own row says it (`permission`)."""
+    for request in unanswered:
+        asked_in = scope.turn_status_of("permission", f"{request}@{call_id}")
+        if (scope.turn_status if asked_in is None else asked_in) is not Status.CLOSED:
+            return f"permission:{request}@{call_id}"
+    return None

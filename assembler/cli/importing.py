@@ -13,7 +13,7 @@ from typing import Any
 from assembler import codec, plugins
 from assembler.cli.inputs import OK
 from assembler.engine.errors import InputError
-from assembler.recordings.files import atomic, opened
+from assembler.recordings.files import atomic, named, opened
 from assembler.recordings.format import read_lines
 
 __all__ = ["add"]
@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     make = plugins.importer(arguments.name)
     recording = b"".join(_made(make, arguments.file))
     # Read it as everybody else will: a recording that cannot be read is not written.
-    list(read_lines(recording.splitlines(keepends=True), f"{arguments.file} (imported)"))
+    list(read_lines(recording.splitlines(keepends=True), f"{named(arguments.file)} (imported)"))
     if arguments.output is None:
         sys.stdout.write(recording.decode())
         return OK
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _made(make: Any, file: str) -> Iterable[bytes]:
     with opened(file) as source:
         try:
-            operations: Iterable[Mapping[str, Any]] = make(source, name=file)
+            operations: Iterable[Mapping[str, Any]] = make(source, name=named(file))
             for operation in operations:
                 yield codec.encode(operation) + b"\n"
         except InputError:

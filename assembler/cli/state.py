@@ -12,11 +12,17 @@ from assembler.cli.output import Style, print_json, say, width_of
 from assembler.cli.rows import RowMaker, lines
 from assembler.engine.assembler import Assembler
 from assembler.engine.errors import InputError
-from assembler.recordings.arriving import arrive
+from assembler.recordings.arriving import PATHS, arrive, way_of
 
 __all__ = ["add"]
 
 LIVE = "live"
+_WAYS = (
+    "live (as it happened), history (all durable events at once), append (one after another), "
+    "pages:N (in pages of N, newest first), evict:half or evict:all (forgotten and paged again), "
+    "reconnect:1 or reconnect:5 (a newest page of that size, what is live, then the rest)"
+)
+_NAMES = ", ".join([LIVE, *(name for name in PATHS if not name.startswith("pages:")), "pages:N"])
 
 
 def add(commands: Any) -> None:
@@ -32,9 +38,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--path",
         default=LIVE,
-        metavar="live|history|pages:N",
-        help="how to get there: as it happened, all durable events at once, or in pages of N, "
-        "newest first (default: live)",
+        metavar="PATH",
+        help=f"how to get there (default: live): {_WAYS}",
     )
     parser.add_argument("--view", default="chat", help="which View (default: chat)")
     parser.add_argument("--json", action="store_true", help="print the snapshot as JSON")
@@ -44,6 +49,8 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the View."""
+    if arguments.path != LIVE:
+        _check_path(arguments.path)
     known = definitions(arguments)
     views = {each.target for each in known if each.target is not None}
     if arguments.view not in views:
@@ -65,10 +72,14 @@ def _arrived(arguments: argparse.Namespace) -> Assembler:
     played_run = played(single(arguments.file), known, [arguments.view])
     if arguments.path == LIVE:
         return played_run.assembler
+    return arrive(arguments.path, played_run.facts(), known, [arguments.view])
+
+
+def _check_path(path: str) -> None:
     try:
-        return arrive(arguments.path, played_run.facts(), known, [arguments.view])
+        way_of(path)
     except KeyError:
-        raise _unknown(arguments.path, "--path: expected live, history or pages:N") from None
+        raise _unknown(path, f"--path: expected one of {_NAMES}") from None
 
 
 def _unknown(got: str, said: str) -> InputError:

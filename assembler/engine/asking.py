@@ -10,10 +10,12 @@ from msgspec import Struct
 
 from assembler.engine.contexts import blame
 from assembler.engine.definition import NONE, NOW, Cadence, Match, Role
+from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, Event, Position, position
 from assembler.engine.registry import Registry, Spec
+from assembler.engine.values import freeze
 
-__all__ = ["Fault", "Inquiry", "Plan"]
+__all__ = ["Fault", "Guard", "Inquiry", "Plan"]
 
 Fault = tuple[str, Position]
 """A finding about one item: the key it is about, and where."""
@@ -28,12 +30,34 @@ class Plan(Struct, gc=False, eq=False):
     cadence: Cadence = NONE
 
 
+class Guard:
+    """Whether a Definition is being asked: it must not call the Assembler that is asking it."""
+
+    __slots__ = ("busy",)
+
+    def __init__(self) -> None:
+        self.busy = False
+
+    def __enter__(self) -> None:
+        self.check()
+        self.busy = True
+
+    def __exit__(self, *_: object) -> None:
+        self.busy = False
+
+    def check(self) -> None:
+        """Raise when a Definition is being asked."""
+        if self.busy:
+            raise AssemblerError("a Definition calls the Assembler that is asking it")
+
+
 class Inquiry:
     """Asks the Definitions of one catalog. O(definitions that take the type)."""
 
-    __slots__ = ("_registry", "_strict")
+    __slots__ = ("_guard", "_registry", "_strict")
 
-    def __init__(self, registry: Registry, *, strict: bool) -> None:
+    def __init__(self, registry: Registry, guard: Guard, *, strict: bool) -> None:
+        self._guard = guard
         self._registry = registry
         self._strict = strict
 
@@ -41,18 +65,20 @@ class Inquiry:
         """Whose event this is, and which attempts it gives up."""
         plan = Plan()
         place = position(event.seq, 0)
-        for spec in self._registry.of_event(event.type):
-            self._ask_match(spec, event, place, plan)
-            if spec.retires is not None:
-                self._ask_retires(spec, event, place, plan)
+        with self._guard:
+            for spec in self._registry.of_event(event.type):
+                self._ask_match(spec, event, place, plan)
+                if spec.retires is not None:
+                    self._ask_retires(spec, event, place, plan)
         return plan
 
     def delta(self, delta: Delta) -> Plan:
         """Whose delta this is."""
         plan = Plan()
         place = delta.position
-        for spec in self._registry.by_type.get(delta.type, ()):
-            self._ask_match(spec, delta, place, plan)
+        with self._guard:
+            for spec in self._registry.by_type.get(delta.type, ()):
+                self._ask_match(spec, delta, place, plan)
         return plan
 
     def _ask_match(self, spec: Spec, item: Event | Delta, place: Position, plan: Plan) -> None:
@@ -63,6 +89,7 @@ class Inquiry:
             ident, role = took
             if type(ident) is not str or type(role) is not Role:
                 raise TypeError(f"match gives (text, Role) or None, not {took!r}")  # noqa: TRY301
+            freeze(ident)
         except Exception as error:
             self._fault(error, spec, "match", f"{spec.kind}:", place, plan)
             return

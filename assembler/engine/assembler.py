@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from assembler.engine.anomalies import AnomalyLog
-from assembler.engine.asking import Inquiry, Plan
+from assembler.engine.asking import Guard, Inquiry, Plan
 from assembler.engine.attempts import DUPLICATE, LATE, TORN, Attempts
 from assembler.engine.contexts import (
     ContextView,
@@ -81,6 +81,7 @@ class Assembler:
         "_attempts",
         "_derived",
         "_findings",
+        "_guard",
         "_inquiry",
         "_live",
         "_log",
@@ -108,8 +109,9 @@ class Assembler:
         self._live: bool | None = None
         self._findings: frozenset[Anomaly] = frozenset()
         self._derived = self._fresh()
-        self._inquiry = Inquiry(self._registry, strict=strict)
-        for name in views:
+        self._guard = Guard()
+        self._inquiry = Inquiry(self._registry, self._guard, strict=strict)
+        for name in (views,) if isinstance(views, str) else views:
             self.activate(name)
 
     def _fresh(self) -> Derived:
@@ -125,6 +127,7 @@ class Assembler:
         Held deltas and memory stay; equal Nodes keep their identity. Raises `GapError`,
         `ConflictError`, `InputError`. O(n log n).
         """
+        self._guard.check()
         page = as_page(events)
         need_bool("has_more", has_more)
         check_page(page)
@@ -141,6 +144,7 @@ class Assembler:
         A repeat changes nothing. Raises `GapError` beyond the end, `ConflictError` for a loaded
         seq with another content, `InputError`. O(definitions that take its type + what changes).
         """
+        self._guard.check()
         event = as_event(event)
         known = self._window.is_next(event)
         if known is None:
@@ -183,8 +187,10 @@ class Assembler:
             specs = self._registry.by_type.get(delta.type, ())
         except TypeError:  # no text, and not even hashable
             return self._emit_checked(as_delta(delta))
+        guard = self._guard
         if (
             held is None
+            or guard.busy
             or len(specs) != 1
             or delta.ordinal != len(held.deltas)
             or held.torn
@@ -206,30 +212,43 @@ class Assembler:
             return self._emit_checked(as_delta(delta))
         urgent = NONE
         spec = specs[0]
+        entry = None
+        guard.busy = True
         try:
             took = spec.match(delta)
+            plain = took is None
             if took is not None:
-                entry = self._derived.tables[spec.kind].get(took[0])
-                if entry is None or place <= entry.last or entry.start_at is None:
-                    return self._emit_checked(as_delta(delta))
                 match = Match(Position(place), delta, took[1])
                 urgent = NOW if spec.cadence is None else spec.cadence(match)
-                if type(took[1]) is not Role or type(urgent) is not Cadence:
-                    return self._emit_checked(as_delta(delta))
-                entry.push(match)
-                if held.newest is not entry:
-                    held.newest = entry
-                    held.entries[entry] = None
-                if not entry.stale:
-                    entry.stale = True
-                    self._derived.stale[entry] = None
+                entry = self._derived.tables[spec.kind].get(took[0])
+                plain = (
+                    entry is not None
+                    and place > entry.last
+                    and entry.start_at is not None
+                    and type(took[1]) is Role
+                    and type(urgent) is Cadence
+                )
         except Exception:
+            plain = False
+        finally:
+            guard.busy = False
+        if not plain:
+            # Asked once more, where it is noted.
             return self._emit_checked(as_delta(delta))
+        if entry is not None:
+            entry.push(match)
+            if held.newest is not entry:
+                held.newest = entry
+                held.entries[entry] = None
+            if not entry.stale:
+                entry.stale = True
+                self._derived.stale[entry] = None
         held.deltas.append(delta)
         held.last = place
         return urgent
 
     def _emit_checked(self, delta: Delta) -> Cadence:
+        self._guard.check()
         verdict = self._attempts.judge(delta)
         if verdict == DUPLICATE:
             return NONE
@@ -263,6 +282,7 @@ class Assembler:
         An empty page only says whether older events exist; to an empty window it is a `load`.
         Raises `GapError`, `ConflictError`, `InputError`. O(page · log window + what changes).
         """
+        self._guard.check()
         page = as_page(events)
         need_bool("has_more", has_more)
         if not page:
@@ -306,6 +326,7 @@ class Assembler:
 
         O(what is forgotten).
         """
+        self._guard.check()
         if type(before) is not int:
             raise InputError(f"before: expected an integer, got {before!r}")
         undo = self._remember() if self._strict else None
@@ -351,6 +372,7 @@ class Assembler:
 
         O(its deltas + the Matches of their Contexts).
         """
+        self._guard.check()
         need_text("attempt", attempt)
         try:
             outcome = Outcome(outcome)
@@ -369,6 +391,7 @@ class Assembler:
 
         O(the Nodes that read it).
         """
+        self._guard.check()
         if live is not None and type(live) is not bool:
             raise InputError(f"live: expected true, false or null, got {live!r}")
         if live is self._live:
@@ -382,15 +405,9 @@ class Assembler:
 
         O(what changed).
         """
-        settle(self._derived)
-        made = Making(self._derived, self._views).make()
-        changes: list[tuple[View, Change]] = []
-        try:
-            for name, view in self._views.items():
-                changes.append((view, view.prepare(made.get(name, {}), self._derived.went)))
-        except BaseException:
-            self._show_again(changes)
-            raise
+        self._settle()
+        with self._guard:
+            changes = self._prepare()
         self._derived.went.clear()
         window = self._window.wire()
         open_now = self._derived.facts.timeline.open_now(self._window)
@@ -399,6 +416,12 @@ class Assembler:
         }
         self._note_findings()
         return patches
+
+    def _settle(self) -> None:
+        """Fold every State that is behind."""
+        if self._derived.stale:
+            with self._guard:
+                settle(self._derived)
 
     def _note_findings(self) -> None:
         """Enter the findings that hold now and did not hold before. O(their number)."""
@@ -409,6 +432,18 @@ class Assembler:
         if found != self._findings:
             self._findings = frozenset(found)
             self._log.findings(sorted(found, key=_by_place))
+
+    def _prepare(self) -> list[tuple[View, Change]]:
+        """Make again what is dirty, and put it into the views; nothing is shown yet."""
+        made = Making(self._derived, self._views).make()
+        changes: list[tuple[View, Change]] = []
+        try:
+            for name, view in self._views.items():
+                changes.append((view, view.prepare(made.get(name, {}), self._derived.went)))
+        except BaseException:
+            self._show_again(changes)
+            raise
+        return changes
 
     def _show_again(self, changes: Sequence[tuple[View, Change]]) -> None:
         """A Group Definition raised: nothing is shown, and all is to be made again."""
@@ -421,10 +456,18 @@ class Assembler:
 
     def activate(self, view: str) -> None:
         """Show one more target, from the next flush on. No other view changes."""
+        self._guard.check()
         if view in self._views:
             return
         groups = self._registry.groups.get(view, ())
-        self._views[view] = View(view, groups, strict=self._strict)
+        self._views[view] = View(
+            view,
+            groups,
+            window=self._window.wire(),
+            live=self._live,
+            open_now=self._derived.facts.timeline.open_now(self._window),
+            strict=self._strict,
+        )
         self._derived.orphans[view] = {}
         for spec in self._registry.specs:
             if spec.target == view:
@@ -434,6 +477,7 @@ class Assembler:
 
     def deactivate(self, view: str) -> None:
         """Show a target no more. No other view changes."""
+        self._guard.check()
         if self._views.pop(view, None) is None:
             return
         del self._derived.orphans[view]
@@ -458,13 +502,13 @@ class Assembler:
 
     def state(self, kind: str, id: str) -> Any:
         """The State of one Context now, or None."""
-        settle(self._derived)
+        self._settle()
         entry = self._table(kind).get(id)
         return None if entry is None else entry.state
 
     def contexts(self, kind: str) -> list[Context]:
         """All Contexts of a kind, by position. O(n log n)."""
-        settle(self._derived)
+        self._settle()
         entries = sorted(
             self._table(kind).values(), key=lambda entry: (*order_key(entry.lead), entry.id)
         )
@@ -472,7 +516,7 @@ class Assembler:
 
     def location(self, kind: str, id: str) -> Location | None:
         """Where a Context belongs; None when there is no such Context."""
-        settle(self._derived)
+        self._settle()
         entry = self._table(kind).get(id)
         return None if entry is None else Location(entry.turn, entry.step, entry.resolved)
 
@@ -618,7 +662,7 @@ class Assembler:
         if undo is None:
             return urgent
         try:
-            settle(self._derived)
+            self._settle()
         except DefinitionError:
             events, end, has_more, self._attempts, self._log = undo
             self._window.replace(events, has_more=has_more)

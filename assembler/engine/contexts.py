@@ -93,6 +93,8 @@ class Entry(Struct, gc=False, eq=False):
     """The kinds that its start looked back at, from `asked_at`, and the answers."""
     asked_at: Any = None
     anchor_failed: bool = False
+    had_start: bool = False
+    """Whether it had a start when it was last settled."""
     misplaced: int = 0
     """A bit for each phase in which `place` raised."""
     findings: Any = ()

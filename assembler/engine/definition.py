@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from assembler.engine.events import Delta, Event, Item, Position, pair
 from assembler.engine.locations import Status
-from assembler.engine.values import Json, freeze_object, same, thaw
+from assembler.engine.values import NODE_DEPTH_MAX, Json, freeze_object, same, thaw
 
 __all__ = [
     "FRAME",
@@ -165,6 +165,12 @@ class Scope(Protocol):
     def other(self, kind: str, id: str) -> Any:
         """The State of another Context, or None."""
 
+    def has(self, kind: str, id: str) -> bool:  # the contract's word
+        """Whether another Context has started; asked again only when that changes."""
+
+    def turn_status_of(self, kind: str, id: str) -> Status | None:
+        """The status of another Context's turn; None when it is not there or in no turn."""
+
     def unstarted(self, kind: str, id: str) -> Sequence[Match]:
         """The Matches of another Context that has no start (a result whose call is not
         loaded); empty when it has one, or is not there."""
@@ -193,7 +199,7 @@ class Node(Struct, frozen=True, gc=False, eq=False):
     def placed(self, position: Position, turn: int | None, step: int | None, key: str = "") -> Node:
         """This Node with frozen data at its place. `key`: its key, where it is made already."""
         key = key or f"{self.kind}:{self.id}"
-        data = freeze_object(self.data)
+        data = freeze_object(self.data, NODE_DEPTH_MAX)
         return replace(self, data=data, key=key, position=position, turn=turn, step=step)
 
     def equals(self, other: Node) -> bool:

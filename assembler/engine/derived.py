@@ -161,7 +161,8 @@ class Derived:
         self.found.pop(entry, None)
         for turn in (False, True):
             self.published(self.facts.places.clear(entry, turn=turn))
-        self.key_changed(("other", entry.spec.kind, entry.id))
+        for what in ("other", "has", "place"):
+            self.key_changed((what, entry.spec.kind, entry.id))
         if entry.node_key is not None and entry.spec.target in self.orphans:
             self.orphans[entry.spec.target][entry.node_key] = None
 

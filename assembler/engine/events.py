@@ -44,6 +44,8 @@ Position = NewType("Position", int)
 wire it is the pair `[after, index]` (`pair`)."""
 
 INDEX_BITS = 32
+INT_END = 1 << 53
+"""Numbers of the envelope are below it, so that every client can read them."""
 
 
 def position(after: int, index: int) -> Position:
@@ -144,7 +146,7 @@ def _frozen_data(data: Any, name: str = "data") -> Object:
             return freeze_object(dict(data))
     except (InputError, LimitError) as error:
         raise type(error)(f"{name}: {error}") from None
-    raise InputError(f"{name}: expected an object, got {type(data).__name__}")
+    raise InputError(f"{name}: expected an object, got {json_kind(data)}")
 
 
 def _need_int(name: str, value: object, least: int | None = None) -> None:
@@ -152,6 +154,8 @@ def _need_int(name: str, value: object, least: int | None = None) -> None:
         raise InputError(f"{name}: expected an integer, got {value!r}")
     if least is not None and value < least:
         raise InputError(f"{name}: expected at least {least}, got {value}")
+    if not -INT_END < value < INT_END:
+        raise LimitError(f"{name}: expected less than 2**53, got {value}")
 
 
 def need_text(name: str, value: object) -> None:
@@ -180,7 +184,7 @@ def _from_mapping(cls: type[Any], value: object, name: str) -> Any:
 def as_event(value: Event | Mapping[str, Any]) -> Event:
     """A checked Event out of an Event or a mapping; `InputError` names the field."""
     event: Event = value if type(value) is Event else _from_mapping(Event, value, "event")
-    if not (type(event.seq) is int and event.seq > 0 and type(event.time) is int):
+    if not (type(event.seq) is int and 0 < event.seq < INT_END and type(event.time) is int):
         _need_int("seq", event.seq, 1)
         _need_int("time", event.time)
     if not (type(event.type) is str and event.type.isascii() and event.type):
@@ -215,10 +219,18 @@ _DELTA_INTS = (
 )
 
 
+def json_kind(value: object) -> str:
+    """What a value is called in JSON; its Python type where JSON has no word."""
+    names = {bool: "a boolean", int: "a number", float: "a number", str: "a text"}
+    if isinstance(value, (list, tuple)):
+        return "an array"
+    return "null" if value is None else names.get(type(value), type(value).__name__)
+
+
 def as_page(values: Iterable[Event | Mapping[str, Any]]) -> list[Event]:
     """Checked Events out of an iterable; `InputError` names the field, and which event."""
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
-        raise InputError(f"events: expected a sequence of events, got {type(values).__name__}")
+        raise InputError(f"events: expected a sequence of events, got {json_kind(values)}")
     page = []
     for at, value in enumerate(values):
         try:

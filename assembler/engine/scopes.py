@@ -112,6 +112,22 @@ class ScopeView:
         entry = self._facts.tables.find(kind, id)
         return None if entry is None else entry.state
 
+    def has(self, kind: str, id: str) -> bool:
+        if kind not in self._facts.tables.kinds:
+            return False
+        self.reads["has", kind, id] = None
+        entry = self._facts.tables.find(kind, id)
+        return entry is not None and entry.start_at is not None
+
+    def turn_status_of(self, kind: str, id: str) -> Status | None:
+        if kind not in self._facts.tables.kinds:
+            return None
+        self.reads["place", kind, id] = None
+        entry = self._facts.tables.find(kind, id)
+        if entry is None or entry.turn is None:
+            return None
+        return self._status(entry.turn, None)
+
     def unstarted(self, kind: str, id: str) -> Sequence[Match]:
         if kind not in self._facts.tables.kinds:
             return ()

@@ -81,8 +81,13 @@ def _fold(derived: Derived, entry: Entry) -> list[Entry]:
         changed = entry.fold(NO_READER, strict=derived.strict, compare=asked)
     touched = changed or entry.moved or (appended and (entry.scans or entry.start_at is None))
     if touched:
+        if entry.moved:
+            derived.key_changed(("place", entry.spec.kind, entry.id))
         derived.touch(entry)
         entry.moved = False
+    if entry.had_start is not (entry.start_at is not None):
+        entry.had_start = entry.start_at is not None
+        derived.key_changed(("has", entry.spec.kind, entry.id))
     if not changed:
         if touched and entry.start_at is None:
             derived.key_changed(("other", entry.spec.kind, entry.id))

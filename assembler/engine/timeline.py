@@ -11,7 +11,7 @@ from typing import Any
 
 from sortedcontainers import SortedList
 
-from assembler.engine.events import Event
+from assembler.engine.events import INT_END, Event
 from assembler.engine.locations import SESSION, TURN_END, UNRESOLVED, Floor, Location, Status
 from assembler.engine.values import Object, freeze_object
 
@@ -31,10 +31,11 @@ Place = tuple[int, int | None]
 def coordinates(event: Event) -> Place | None:
     """The turn and step that an event names itself; None when it names no turn."""
     turn = event.data.get("turn")
-    if type(turn) is not int:
+    if type(turn) is not int or not -INT_END < turn < INT_END:
         return None
     step = event.data.get("step")
-    return turn, step if type(step) is int else None
+    named = type(step) is int and -INT_END < step < INT_END
+    return turn, step if named else None
 
 
 def boundary(event: Event) -> Place | None:

@@ -21,6 +21,7 @@ from assembler.engine.errors import InputError, LimitError
 
 __all__ = [
     "DEPTH_MAX",
+    "NODE_DEPTH_MAX",
     "Fragments",
     "Json",
     "Object",
@@ -34,9 +35,11 @@ __all__ = [
 
 DEPTH_MAX = 200
 """How deep a value given in may be nested."""
+NODE_DEPTH_MAX = DEPTH_MAX + 50
+"""How deep the data of a Node may be nested: what was given in, and what is shown around it."""
 
-INT_MIN = -(2**63)
-INT_MAX = 2**64 - 1
+INT_BITS_MAX = 14_000
+"""How many bits a number may have: a little below what Python turns into digits (4,300)."""
 _SMALL_MIN, _SMALL_MAX = -(2**53), 2**53
 
 Json = Any
@@ -239,8 +242,8 @@ def freeze(value: Any, depth: int = DEPTH_MAX) -> Json:
     if kind in _FROZEN:
         return value
     if kind is int:
-        if not INT_MIN <= value <= INT_MAX:
-            raise InputError(f"the number {value} does not fit into 64 bits")
+        if value.bit_length() > INT_BITS_MAX:
+            raise LimitError(f"a number has more than int_bits_max = {INT_BITS_MAX} bits")
         return value
     if kind is float:
         if not isfinite(value):
@@ -299,7 +302,7 @@ def freeze_object(value: Mapping[str, Any] | Object, depth: int = DEPTH_MAX) -> 
         deepest = max(map(_depth, values))
         break
     if deepest >= depth:
-        raise LimitError(f"a value is nested deeper than depth_max = {DEPTH_MAX}")
+        raise LimitError(f"a value is nested deeper than depth_max = {depth}")
     shape = _shapes.get(keys)
     if shape is None:
         shape = _shape(tuple([_key(key) for key in keys]))

@@ -30,6 +30,9 @@ from assembler.engine.values import Object, same
 __all__ = ["Change", "View"]
 
 
+_NO_WINDOW = Object({}, ())
+
+
 class Change:
     """What one flush does to a View: between `prepare` and `commit` or `roll_back`."""
 
@@ -63,6 +66,9 @@ class View:
         name: str,
         groups: Iterable[GroupDefinition] = (),
         *,
+        window: Any = _NO_WINDOW,
+        live: bool | None = None,
+        open_now: Any = None,
         strict: bool = False,
     ) -> None:
         self.name = name
@@ -72,9 +78,9 @@ class View:
         self._groupings = [
             Grouping(each, self._order, self._nodes, strict=strict) for each in groups
         ]
-        self._window: Any = Object({}, ())
-        self._live: bool | None = None
-        self._open: Any = None
+        self._window: Any = window
+        self._live: bool | None = live
+        self._open: Any = open_now
 
     # -- reading -------------------------------------------------------------------------
 

@@ -18,9 +18,10 @@ from assembler.engine.definition import Definition, GroupDefinition, Node
 from assembler.engine.events import Event
 from assembler.recordings.matching import Difference, first_difference
 
-__all__ = ["PATHS", "Facts", "Shown", "arrive", "disagreement"]
+__all__ = ["PATHS", "Facts", "Shown", "arrive", "disagreement", "way_of"]
 
 PAGE_SIZES = (1, 2, 3, 7, 50)
+_PAGE_SIZE_MAX = 10**9
 
 Definitions = Sequence[Definition | GroupDefinition]
 
@@ -151,7 +152,9 @@ def _reconnected(assembler: Assembler, facts: Facts, page: int) -> None:
         _at_once(assembler, facts)
 
 
-PATHS: Mapping[str, Callable[[Assembler, Facts], None]] = {
+Way = Callable[[Assembler, Facts], None]
+
+PATHS: Mapping[str, Way] = {
     "history": _at_once,
     "append": _one_by_one,
     **{f"pages:{size}": partial(_paged, size=size) for size in PAGE_SIZES},
@@ -163,19 +166,23 @@ PATHS: Mapping[str, Callable[[Assembler, Facts], None]] = {
 """Every way but the live one, by name."""
 
 
+def way_of(path: str) -> Way:
+    """The way of that name; `KeyError` for none. Beside those of `PATHS`: `pages:N` of any size."""
+    way = PATHS.get(path)
+    if way is not None:
+        return way
+    name, _, size = path.partition(":")
+    is_number = size.isascii() and size.isdecimal() and len(size) < len(str(_PAGE_SIZE_MAX))
+    if name != "pages" or not is_number or int(size) < 1:
+        raise KeyError(path)
+    return partial(_paged, size=int(size))
+
+
 def arrive(
     path: str, facts: Facts, definitions: Definitions, views: Iterable[str] = ("chat",)
 ) -> Assembler:
-    """An Assembler that has come to `facts` by that path; `KeyError` for no such path.
-
-    Beside those of `PATHS`, `pages:N` takes any size.
-    """
-    way = PATHS.get(path)
-    if way is None:
-        name, _, size = path.partition(":")
-        if name != "pages" or not size.isdecimal() or int(size) < 1:
-            raise KeyError(path)
-        way = partial(_paged, size=int(size))
+    """An Assembler that has come to `facts` by that path; `KeyError` as of `way_of`."""
+    way = way_of(path)
     assembler = Assembler(definitions, views=tuple(views))
     assembler.liveness(facts.live)
     way(assembler, facts)

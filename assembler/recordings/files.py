@@ -11,7 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TextIO
 
 from assembler import codec
 from assembler.engine.definition import Node
@@ -21,13 +21,14 @@ from assembler.plugins import operations
 from assembler.recordings.format import (
     VERSION,
     Recording,
+    check_header,
     check_operation,
     frozen,
     read_lines,
     unexpected,
 )
 
-__all__ = ["RecordingWriter", "atomic", "opened", "read", "read_many", "write"]
+__all__ = ["RecordingWriter", "atomic", "named", "opened", "read", "read_many", "write"]
 
 STDIN = "-"
 
@@ -45,21 +46,40 @@ def read_many(path: str | os.PathLike[str]) -> Iterator[Recording]:
     """The recordings that stand one after another in a file; `-` is standard input."""
     source = os.fspath(path)
     with opened(source) as file:
-        yield from read_lines(file, "<stdin>" if source == STDIN else source)
+        yield from read_lines(file, named(source))
+
+
+def named(source: str) -> str:
+    """What messages call a file; `-` is standard input."""
+    return "<stdin>" if source == STDIN else source
 
 
 @contextlib.contextmanager
 def opened(source: str) -> Iterator[BinaryIO]:
-    """A file to read from; `-` is standard input, which stays open. Errors: `RecordingError`."""
-    if source == STDIN:
-        yield sys.stdin.buffer
-        return
+    """A file to read from; `-` is standard input, which stays open. Errors: `RecordingError`.
+
+    That it cannot be read is often found only while it is: the block does nothing else that could
+    raise an `OSError`.
+    """
     with contextlib.ExitStack() as stack:
         try:
-            file = stack.enter_context(Path(source).open("rb"))
+            file = _standard_input() if source == STDIN else Path(source).open("rb")
         except (OSError, ValueError) as fault:
-            raise _unreadable(source, fault) from None
-        yield file
+            raise _unreadable(named(source), fault) from None
+        if source != STDIN:
+            stack.enter_context(file)
+        try:
+            yield file
+        except OSError as fault:
+            raise _unreadable(named(source), fault) from None
+
+
+def _standard_input() -> BinaryIO:
+    # The types say that it is always there; the interpreter says None for a closed one.
+    stream: TextIO | None = sys.stdin
+    if stream is None:
+        raise ValueError("a closed one")
+    return stream.buffer
 
 
 def _unreadable(source: str, fault: OSError | ValueError) -> RecordingError:
@@ -73,9 +93,19 @@ def _unreadable(source: str, fault: OSError | ValueError) -> RecordingError:
 def atomic(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write that becomes `path` when the block ends well, and is gone when it does not.
 
-    Whoever reads `path` meanwhile, or after a crash, finds the old file or the new one, whole.
+    Whoever reads `path` meanwhile, or after a crash, finds the old file or the new one, whole. An
+    `OSError` names `path`: the block does nothing but write.
     """
     target = Path(path)
+    try:
+        with _replacing(target) as file:
+            yield file
+    except OSError as fault:
+        raise OSError(fault.errno, fault.strerror or str(fault), str(target)) from None
+
+
+@contextlib.contextmanager
+def _replacing(target: Path) -> Iterator[BinaryIO]:
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
         with os.fdopen(handle, "wb") as file:
@@ -111,7 +141,9 @@ class RecordingWriter:
     def __init__(self, file: BinaryIO, *, title: str, about: str = "", **header: Any) -> None:
         self._file = file
         self._line = 0
-        self._write({"recording": VERSION, "title": title, "about": about, **header})
+        whole = frozen(codec.plain({"recording": VERSION, "title": title, "about": about, **header}))
+        check_header(whole, ("<header>", 1))
+        self._write(whole)
 
     def operation(self, value: Mapping[str, Any]) -> None:
         """Any operation, as it stands in the file; `RecordingError` when it may not."""

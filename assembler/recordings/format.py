@@ -25,6 +25,7 @@ __all__ = [
     "Operation",
     "Place",
     "Recording",
+    "check_header",
     "check_operation",
     "frozen",
     "read_lines",
@@ -62,6 +63,9 @@ _FIELDS: Mapping[str, Mapping[str, str]] = {
     "converges": {},
 }
 
+_ASKING = frozenset({"raises", "converges"})
+"""The operations beside `expect` that change nothing."""
+
 _EXPECTS: Mapping[str, str] = {
     "nodes": "list",
     "node": "text",
@@ -75,7 +79,8 @@ _HEADER: Mapping[str, str] = {
     "recording": "integer",
     "title": "text?",
     "about": "text?",
-    "without": "list?",
+    "hidden_tools": "texts?",
+    "without": "texts?",
 }
 
 
@@ -145,7 +150,7 @@ def read_lines(
         if "recording" in fields:
             if header:
                 yield Recording(source, header.fields, tuple(found), header.line)
-            header, found = _header(fields, place), []
+            header, found = check_header(fields, place), []
         elif header is None:
             raise unexpected(place, "recording", _FIRST_LINE, short(fields))
         else:
@@ -179,14 +184,12 @@ def _quoted(line: bytes) -> str:
     return ascii(text) + (" …" if len(line) > _BLOCK else "")
 
 
-def _header(fields: Fields, place: Place) -> Operation:
+def check_header(fields: Fields, place: Place) -> Operation:
+    """A first line as an Operation, or a `RecordingError` that names the field."""
     _check_fields(fields, _HEADER, place, "")
     if fields["recording"] != VERSION:
         got = str(fields["recording"])
         raise unexpected(place, "recording", f"version {VERSION}", got)
-    for number, kind in enumerate(fields.get("without") or ()):
-        if not isinstance(kind, str):
-            raise unexpected(place, f"without[{number}]", "a text", short(kind))
     return Operation(place[1], "recording", fields)
 
 
@@ -197,12 +200,15 @@ def check_operation(value: Fields, plugged: Operations, place: Place) -> Operati
 
 def _checked_name(value: Fields, plugged: Operations, place: Place, path: str) -> str:
     name = value.get("op")
-    if name == "expect":
-        _check_expect(value, plugged, place, path)
+    if name == "expect" and not path:
+        _check_expect(value, plugged, place)
         return "expect"
     known = {**plugged.fields, **_FIELDS}
+    if path:
+        # What asks changes nothing, so nothing of it could be refused.
+        known = {each: known[each] for each in known.keys() - _ASKING}
     if not isinstance(name, str) or name not in known:
-        expected = ", ".join(sorted({"expect", *known}))
+        expected = ", ".join(sorted(known if path else {"expect", *known}))
         raise unexpected(place, f"{path}op", f"one of {expected}", _said(value, "op"))
     _check_fields(value, known[name], place, path)
     _check_names(value, known[name], place, path)
@@ -213,15 +219,15 @@ def _checked_name(value: Fields, plugged: Operations, place: Place, path: str) -
     return name
 
 
-def _check_expect(value: Fields, plugged: Operations, place: Place, path: str) -> None:
+def _check_expect(value: Fields, plugged: Operations, place: Place) -> None:
     known = {name: f"{kind}?" for name, kind in {**_EXPECTS, **plugged.expects}.items()}
-    _check_fields(value, known, place, path)
-    _check_names(value, known, place, path)
+    _check_fields(value, known, place, "")
+    _check_names(value, known, place, "")
     if len(value) == 1:
-        raise unexpected(place, f"{path}expect", f"one of {', '.join(known)}", "nothing")
+        raise unexpected(place, "expect", f"one of {', '.join(known)}", "nothing")
     if ("node" in value) is not ("is" in value):
         missing = "is" if "node" in value else "node"
-        raise unexpected(place, path + missing, "a value beside the other one", "nothing")
+        raise unexpected(place, missing, "a value beside the other one", "nothing")
 
 
 def _check_fields(value: Fields, fields: Mapping[str, str], place: Place, path: str) -> None:
@@ -305,6 +311,9 @@ _KINDS: Mapping[str, Callable[[Any], bool]] = {
     "operation": lambda value: isinstance(value, Object),
     "outcome": lambda value: isinstance(value, str) and value in _OUTCOMES,
     "text": lambda value: isinstance(value, str),
+    "texts": lambda value: (
+        isinstance(value, tuple) and all(isinstance(text, str) for text in value)
+    ),
 }
 
 # Where the word of the table is not what a reader of an error needs.
@@ -321,4 +330,5 @@ _WORDS: Mapping[str, str] = {
     "operation": "an operation (an object)",
     "outcome": f"one of {', '.join(sorted(_OUTCOMES))}",
     "text": "a text",
+    "texts": "a list of texts",
 }

@@ -36,7 +36,7 @@ def missing_needs(
     unasked = plugged.expects.keys() - plugged.expectations if expectations else frozenset()
     for operation in recording.operations:
         fields = operation.fields
-        while expectations and fields["op"] == "raises":
+        if expectations and fields["op"] == "raises":
             fields = fields["of"]
         names = fields if fields["op"] == "expect" else [fields["op"]]
         for name in names:

@@ -742,3 +742,13 @@ class _Scope:
     def unstarted(self, kind: str, id: str) -> tuple[Match, ...]:
         seen = self._picture.contexts.get((kind, id))
         return seen.matches if seen and seen.start is None else ()
+
+    def has(self, kind: str, id: str) -> bool:
+        seen = self._picture.contexts.get((kind, id))
+        return seen is not None and seen.start is not None
+
+    def turn_status_of(self, kind: str, id: str) -> Status | None:
+        seen = self._picture.contexts.get((kind, id))
+        if seen is None or seen.location.turn is None:
+            return None
+        return self._picture.status(Location(seen.location.turn, None))

@@ -307,6 +307,8 @@ class Watch(Definition):
         other = scope.other("job", context.state)
         data = {
             "job": other and {"result": other.result, "pieces": str(other.pieces)},
+            "has": scope.has("job", str(context.state)),
+            "turn": (found := scope.turn_status_of("job", str(context.state))) and found.value,
             "waits": [match.type for match in scope.unstarted("job", str(context.state))],
             "place": [scope.turn, scope.step],
             "status": [scope.turn_status.value, scope.step_status.value],

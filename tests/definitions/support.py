@@ -86,10 +86,12 @@ class Surroundings:
         self,
         others: Mapping[tuple[str, str], Any] | None = None,
         unstarted: Mapping[tuple[str, str], Sequence[Match]] | None = None,
+        turns: Mapping[tuple[str, str], Status] | None = None,
         **facts: Any,
     ) -> None:
         self._others = others or {}
         self._unstarted = unstarted or {}
+        self._turns = turns or {}
         self._facts = {
             "turn": 1,
             "step": 1,
@@ -113,6 +115,14 @@ class Surroundings:
     def other(self, kind: str, id_: str) -> Any:
         self.read.append(f"{kind}:{id_}")
         return self._others.get((kind, id_))
+
+    def has(self, kind: str, id_: str) -> bool:
+        self.read.append(f"{kind}:{id_}")
+        return self._others.get((kind, id_)) is not None
+
+    def turn_status_of(self, kind: str, id_: str) -> Status | None:
+        self.read.append(f"{kind}:{id_}")
+        return self._turns.get((kind, id_))
 
     def unstarted(self, kind: str, id_: str) -> Sequence[Match]:
         self.read.append(f"{kind}:{id_}")

@@ -219,3 +219,21 @@ def test_what_is_settled_reads_nothing() -> None:
 def test_growing_text_may_wait_for_the_next_frame() -> None:
     for item, cadence in ((text(1, "x"), FRAME), (message(), NOW)):
         assert ASSISTANT.cadence(Match(0, item, START)) is cadence  # type: ignore[arg-type]
+
+
+def test_what_is_replaced_by_nothing_is_not_shown() -> None:
+    empty = delta(2, "block-end", block=0, value={"type": "text", "text": ""})
+    said = delta(1, "text", block=0, text="A")
+    drafted = [(Draft(), [empty])]
+    assert shown(ASSISTANT, said, others=drafted) is None
+
+
+def test_usage_while_running_is_shown_ever_more_rarely() -> None:
+    # With each telling the whole Node is sent again, so that it must not be every one.
+    told = [delta(at, "usage", usage={"output_tokens": at}) for at in range(2, 12)]
+    seen_usage = []
+    for count in range(1, len(told) + 1):
+        data = shown(ASSISTANT, delta(1, "text", text="A"), others=[(Draft(), told[:count])])
+        assert data is not None
+        seen_usage.append(data["usage"]["output_tokens"] - 1)
+    assert seen_usage == [1, 2, 2, 4, 4, 4, 4, 8, 8, 8]

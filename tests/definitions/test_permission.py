@@ -106,12 +106,12 @@ def approval(*items: Event) -> ApprovalState:
     return state
 
 
-def test_the_first_open_question_of_a_call() -> None:
-    assert approval(ask()).pending == "p1"
-    assert approval(ask(4), ask(5, 2)).pending == "p1"
-    assert approval(ask(4), ask(5, 2), reply(6)).pending == "2"
-    assert approval(reply(4), ask(5)).pending is None
-    assert approval(reply(4)).pending is None
+def test_the_open_questions_of_a_call() -> None:
+    assert approval(ask()).unanswered == ("p1",)
+    assert approval(ask(4), ask(5, 2)).unanswered == ("p1", "2")
+    assert approval(ask(4), ask(5, 2), reply(6)).unanswered == ("2",)
+    assert approval(reply(4), ask(5)).unanswered == ()
+    assert approval(reply(4)).unanswered == ()
 
 
 def test_what_an_answer_makes_run() -> None:
@@ -123,3 +123,15 @@ def test_what_an_answer_makes_run() -> None:
     assert approval(ask(), *both).updated_input == newer
     assert approval(ask(), both[0], reply(6, updated_input=newer)).updated_input == new
     assert approval(ask(), both[0], reply(6, request="p2")).updated_input == new
+
+
+def test_where_its_turn_is_not_loaded_that_of_its_call_decides() -> None:
+    nowhere = {"turn": None, "turn_status": Status.UNKNOWN}
+    for status, decision in ((Status.CLOSED, "withdrawn"), (Status.OPEN, "pending")):
+        turns = {("tool", "c1"): status}
+        data = shown(PERMISSION, ask(), turns=turns, **nowhere)
+        assert data is not None
+        assert data["decision"] == decision
+        data = shown(PERMISSION, ask(), turns=turns)
+        assert data is not None
+        assert data["decision"] == "pending"

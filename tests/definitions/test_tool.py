@@ -222,7 +222,7 @@ def test_an_equal_call_is_a_replay_and_another_is_noted() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "[1]", '{"a":1} x', '{"a":', None, 7, '{"n":1' + "0" * 30 + "}"]
+    "text", ["", "[1]", '{"a":1} x', '{"a":', None, 7, '{"n":1' + "0" * 4_290 + "}"]
 )
 def test_arguments_that_are_no_object_are_kept_as_text(text: Any) -> None:
     items = [call(3, text)]
@@ -313,6 +313,25 @@ def test_it_says_which_question_it_waits_for() -> None:
     assert waiting(call(), asked=[ask(4)], turn_status=Status.CLOSED, closed=True) is None
 
 
+def test_it_waits_for_a_question_as_long_as_that_one_is_open() -> None:
+    def waiting(*asked: Any, **turns: Status) -> Any:
+        named = {("permission", f"{request}@c1"): status for request, status in turns.items()}
+        data = shown(TOOL, call(), others=[(Approval(), asked)], turns=named)
+        assert data is not None
+        return data["waiting"]
+
+    assert waiting(ask(4), ask(5, "p2"), p1=Status.CLOSED) == "permission:p2@c1"
+    assert waiting(ask(4), p1=Status.CLOSED) is None
+    assert waiting(ask(4), p1=Status.OPEN) == "permission:p1@c1"
+
+
+def test_the_end_of_a_block_starts_no_row() -> None:
+    value = {"type": "tool-call", "call_id": "c1", "name": "read", "arguments": "{}"}
+    ended = delta(1, "block-end", block=0, value=value)
+    assert shown(TOOL, ended) is None
+    assert shown(TOOL, piece(0, name="read"), ended) is not None
+
+
 def test_arguments_are_what_runs() -> None:
     def runs(*asked: Any) -> Any:
         data = shown(TOOL, call(), others=[(Approval(), asked)])
@@ -323,6 +342,7 @@ def test_arguments_are_what_runs() -> None:
     new = {"p": 2}
     assert runs(ask(4), reply(5, "allow")) == {"p": 1}
     assert runs(ask(4), reply(5, "allow", updated_input=new)) == new
+    assert runs(ask(4), reply(5, "allow", updated_input={})) == {}
     assert runs(ask(4), reply(5, "deny", updated_input=new)) == {"p": 1}
     assert runs(ask(4), reply(5, "allow"), reply(6, "allow", updated_input=new)) == {"p": 1}
     early = shown(
@@ -348,7 +368,7 @@ def test_the_partial_view_goes_on_where_it_stopped() -> None:
     state = None
     for match in matched(TOOL, items):
         state = TOOL.update(state, match) if state else TOOL.start(match, None)  # type: ignore[arg-type]
-        context = seen(TOOL)
+        context = seen(TOOL, items[0])
         context.state = state  # type: ignore[misc]
         made = TOOL.build(context, Surroundings())
         assert made is not None

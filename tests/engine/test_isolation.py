@@ -28,7 +28,7 @@ from assembler.engine.definition import (
 from assembler.engine.errors import DefinitionError
 from assembler.engine.events import Event, Item
 from assembler.engine.patches import apply
-from assembler.engine.values import freeze_object
+from assembler.engine.values import DEPTH_MAX, freeze_object
 from tests.engine.support import (
     Toy,
     delta,
@@ -303,7 +303,7 @@ MISBEHAVIOUR: dict[str, tuple[str, Callable[..., Any], bool]] = {
     "its data is no mapping": ("build", lambda c, _scope: Node("toy", c.id, [1]), True),
     "its data holds a set": ("build", lambda c, _scope: Node("toy", c.id, {"s": {1}}), True),
     "its data holds a NaN": ("build", lambda c, _scope: Node("toy", c.id, {"n": math.nan}), True),
-    "its data is too big": ("build", lambda c, _scope: Node("toy", c.id, {"n": 2**64}), True),
+    "its data is too big": ("build", lambda c, _scope: Node("toy", c.id, {"n": 10**5_000}), True),
     "its data has odd keys": ("build", lambda c, _scope: Node("toy", c.id, {1: 2}), True),
     "half a pair": ("build", lambda c, _scope: Node("toy", c.id, {"t": "\ud83d"}), True),
 }
@@ -677,3 +677,48 @@ def test_a_group_holds_nothing_that_its_definition_could_change_later() -> None:
     assembler.flush()
     Keeper.data["list"].append(2)
     assert assembler.view().groups[0].to_json()["list"] == [1]
+
+
+def test_a_definition_must_not_call_the_assembler_that_asks_it() -> None:
+    calls = {
+        "append": lambda a: a.append(event(9)),
+        "flush": lambda a: a.flush(),
+        "load": lambda a: a.load([], False),
+        "emit": lambda a: a.emit(delta(5)),
+        "state": lambda a: a.state("toy", "x"),
+    }
+    for site in ("match", "cadence", "start", "update", "build", "notes", "anchor", "place"):
+        for name, call in calls.items():
+            held: list[Assembler] = []
+
+            def meddle(*args: Any, call: Any = call, held: list[Assembler] = held) -> Any:
+                return call(held[0])
+
+            assembler = Assembler([Toy(**{site: meddle}), Toy("calm")])
+            held.append(assembler)
+            assembler.append(event(1))
+            assembler.append(event(2, "toy/more"))
+            assembler.append(event(3, "calm"))
+            assembler.flush()
+            assert assembler.audit() == [], (site, name)
+            assert "calm:x" in assembler.view()
+            assert assembler.window.last == 3
+
+
+@pytest.mark.parametrize("ident", ["\ud83d", "a\ude00b"])
+def test_an_id_that_no_utf8_can_carry_counts_as_raising(ident: str) -> None:
+    assembler = Assembler([Toy(match=lambda item: (ident, START))])
+    assembler.append(event(1))
+    assembler.flush()
+    assert [odd.kind for odd in assembler.findings()] == ["definition-error"]
+    assert assembler.view().nodes == []
+
+
+def test_what_may_be_given_may_be_shown() -> None:
+    deep: Any = {"v": 1}
+    for _ in range(DEPTH_MAX - 1):
+        deep = {"id": "x", "v": deep}
+    assembler = Assembler([Toy(start=lambda match, _reader: match.data["v"])])
+    assembler.append({"seq": 1, "type": "toy", "data": deep})
+    assembler.flush()
+    assert assembler.findings() == []

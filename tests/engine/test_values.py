@@ -129,8 +129,6 @@ def test_a_key_of_a_subclass_is_treated_alike_however_often_it_comes() -> None:
         math.nan,
         math.inf,
         -math.inf,
-        2**64,
-        -(2**63) - 1,
         "\ud83d",
         "fine \ude00 not",
         {"\ud83d": 1},
