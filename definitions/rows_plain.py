@@ -1,7 +1,8 @@
 """How a Node reads on one line of a terminal or a log: `row_text`.
 
-Plain and complete enough to follow a conversation. Not here: the rows of a graphical client, with
-icons and families.
+Plain and complete enough to follow a conversation: what a call is about in its own words, what it
+writes as a size, what was only thought in short. Whoever shows it cuts it to the width there is.
+Not here: the rows of a graphical client, with icons and families.
 """
 
 from __future__ import annotations
@@ -17,6 +18,17 @@ __all__ = ["row_text"]
 
 _TEXT_MAX = 4_096
 """So much of one text is looked at: its first half and its last, where it grows."""
+_ARGUMENT_MAX = 120
+_THOUGHT_MAX = 60
+_KILO = 1_000
+
+_ABOUT = frozenset({"path", "file_path", "filename", "command", "cmd", "code", "pattern", "query"})
+"""What a call is about: said without its name when it comes first."""
+_WRITTEN = frozenset(
+    {"content", "contents", "file_text", "insert_text", "patch", "diff"}
+    | {f"{age}_{name}" for age in ("old", "new") for name in ("string", "str", "text")}
+)
+"""What is written to a file, or was there: of more than one line only the size is said."""
 
 
 def row_text(node: Node) -> tuple[str, str, str]:
@@ -38,14 +50,18 @@ def _assistant(node: Node) -> tuple[str, str, str]:
 
 def _tool(node: Node) -> tuple[str, str, str]:
     data = node.data
-    said = [_arguments(node)]
-    if data["output"]:
-        said.append(f"→ {_clipped(data['output'])}")
-    elif data["content"]:
-        said.append(f"→ {_content(data['content'])}")
+    said = [_arguments(node), _result(data)]
     if data["error"]:
         said.append(f"! {_pairs(data['error'])}")
     return _tool_stage(data), str(data["name"] or "?"), "  ".join(filter(None, said))
+
+
+def _result(data: Mapping[str, Any]) -> str:
+    if data["outcome"] == "succeeded" and _writes(data["arguments"]):
+        return ""  # that it was written is all that it says
+    if data["output"]:
+        return f"→ {_clipped(data['output'])}"
+    return f"→ {_content(data['content'])}" if data["content"] else ""
 
 
 def _tool_stage(data: Mapping[str, Any]) -> str:
@@ -59,14 +75,61 @@ def _tool_stage(data: Mapping[str, Any]) -> str:
 def _arguments(node: Node) -> str:
     """The arguments that run; while they are being written, what of them can be read."""
     if node.data["arguments"] is not None:
-        return _pairs(node.data["arguments"])
+        return _call(node.data["arguments"])
     if isinstance(node, ToolNode):
-        return _pairs(node.partial)
+        return _call(node.partial)
     return _clipped(node.data["arguments_text"] or "")
 
 
+def _call(arguments: Any) -> str:
+    """What a call is about, then its other arguments, each of them in short."""
+    if not isinstance(arguments, Mapping):
+        return _value(arguments)
+    said: list[str] = []
+    for name, value in arguments.items():
+        if value is None:
+            continue
+        short = _argument(name, value)
+        said.append(short if not said and name in _ABOUT else f"{name}: {short}")
+    return "  ".join(said)
+
+
+def _argument(name: str, value: Any) -> str:
+    if not isinstance(value, (str, Text)):
+        return _value(value)
+    text = str(value)
+    if _is_written(name, text):
+        return _size(text)
+    return _beginning(text, _ARGUMENT_MAX)
+
+
+def _writes(arguments: Any) -> bool:
+    """Whether some argument is said as a size."""
+    return isinstance(arguments, Mapping) and any(
+        isinstance(value, (str, Text)) and _is_written(name, str(value))
+        for name, value in arguments.items()
+    )
+
+
+def _is_written(name: str, text: str) -> bool:
+    return name in _WRITTEN and "\n" in text
+
+
+def _size(text: str) -> str:
+    """How much a text is, as a file."""
+    lines = text.count("\n") + (not text.endswith("\n"))
+    size = len(text.encode(errors="replace"))
+    said = f"{size} B" if size < _KILO else f"{size / _KILO:.1f} kB"
+    return f"{lines} line{'s' * (lines != 1)}, {said}"
+
+
+def _beginning(text: str | Text, most: int) -> str:
+    text = str(text).strip()
+    return text if len(text) <= most else f"{text[: most - 1].rstrip()}…"
+
+
 def _permission(node: Node) -> tuple[str, str, str]:
-    return str(node.data["decision"]), node.kind, _pairs(node.data["input"] or {})
+    return str(node.data["decision"]), node.kind, _call(node.data["input"] or {})
 
 
 def _turn_error(node: Node) -> tuple[str, str, str]:
@@ -78,13 +141,17 @@ def _unknown(node: Node) -> tuple[str, str, str]:
 
 
 def _content(blocks: Iterable[Any]) -> str:
-    """The text of content blocks; of others, what they are."""
+    """The text of content blocks; of others, what they are. Thoughts are short when more comes."""
     said = []
-    for block in blocks:
+    blocks = list(blocks)
+    for number, block in enumerate(blocks, 1):
         text = block.get("text") if isinstance(block, Object) else None
-        if isinstance(text, (str, Text)):
-            mark = "(thinking) " if block.get("type") == "reasoning" else ""
-            said.append(mark + _clipped(text))
+        if isinstance(text, (str, Text)) and block.get("type") == "reasoning":
+            is_last = number == len(blocks)
+            thought = _clipped(text) if is_last else _beginning(text, _THOUGHT_MAX)
+            said.append(f"(thinking) {thought}")
+        elif isinstance(text, (str, Text)):
+            said.append(_clipped(text))
         else:
             said.append(_value(block))
     return "  ".join(filter(None, said))

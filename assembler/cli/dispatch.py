@@ -12,7 +12,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from assembler import __version__
 from assembler.cli import check, importing, play, state, verify
@@ -34,7 +34,7 @@ class _Parser(argparse.ArgumentParser):
         complain(f"{self.prog}: {message} (see {self.prog} --help)")
         raise SystemExit(BAD_INPUT)
 
-    def _print_message(self, message: str, file: IO[str] | None = None) -> None:
+    def _print_message(self, message: str, file: Any = None) -> None:
         """The base class would pass over a message that cannot be written."""
         (file or sys.stdout).write(message)
 

@@ -20,13 +20,15 @@ __all__ = [
     "cut",
     "escaped",
     "fill",
+    "one_line",
     "print_json",
     "say",
     "width",
     "width_of",
 ]
 
-FILE_COLUMNS = 240
+FILE_COLUMNS = 160
+"""So wide may a line be in a file: people can still read it."""
 
 _DANGEROUS = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
@@ -50,6 +52,13 @@ def _escape(character: str) -> str:
     if unicodedata.category(character) not in _DANGEROUS:
         return character
     return character.encode("unicode_escape").decode()
+
+
+def one_line(text: str) -> str:
+    """`text` on one line: each end of a line, with the blanks around it, as `⏎`. O(length)."""
+    if "\n" not in text:
+        return text
+    return " ⏎ ".join(filter(None, map(str.strip, text.split("\n"))))
 
 
 def width(text: str) -> int:

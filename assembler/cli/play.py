@@ -16,8 +16,8 @@ from typing import Any
 
 from assembler import plugins
 from assembler.cli.inputs import FAILED, OK, add_catalog, add_files, definitions, single
-from assembler.cli.output import Style, cut, escaped, print_json, say, width_of
-from assembler.cli.rows import Row, RowMaker, lines
+from assembler.cli.output import Style, clip, cut, escaped, print_json, say, width_of
+from assembler.cli.rows import Row, RowMaker, line, lines
 from assembler.cli.screen import Screen, can_draw
 from assembler.engine.definition import Node
 from assembler.engine.patches import Put, Remove, TextOp
@@ -31,6 +31,10 @@ __all__ = ["add"]
 _FRAME_SECONDS = 1 / 30
 _PAUSE_SECONDS_MAX = 1.5
 """Nobody waits longer than this for the next thing to happen, at speed 1."""
+_WAIT_SECONDS_MAX = 60.0
+"""Nor longer than this at any speed."""
+_LATE_SECONDS_MAX = 0.5
+"""Who is later than this was stopped, and does not hurry to make up for it."""
 _BAR_COLUMNS = 30
 
 
@@ -49,7 +53,7 @@ def add(commands: Any) -> None:
         "--speed",
         type=_speed,
         metavar="X",
-        help="2 is twice as fast, 0 does not wait at all (default: 1 on a terminal, else 0)",
+        help="2 is twice as fast (default: 1 on a terminal; else it does not wait at all)",
     )
     parser.add_argument(
         "--json", action="store_true", help="print each operation with its patch as a JSON line"
@@ -59,12 +63,12 @@ def add(commands: Any) -> None:
 
 
 def _speed(text: str) -> float:
-    message = f"expected a number from 0 on, got {text!r}"
+    message = f"expected a number above 0, got {text!r}"
     try:
         speed = float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(message) from None
-    if not 0 <= speed < float("inf"):
+    if not 0 < speed < float("inf"):
         raise argparse.ArgumentTypeError(message)
     return speed
 
@@ -74,13 +78,15 @@ def run(arguments: argparse.Namespace) -> int:
     known = definitions(arguments)
     playing = Run(single(arguments.file), known)
     on_screen = can_draw(sys.stdout) and not arguments.json
-    speed = arguments.speed if arguments.speed is not None else float(on_screen)
+    speed: float | None = arguments.speed
+    if speed is None and on_screen:
+        speed = 1.0
     maker = RowMaker(plugins.row_text(arguments.catalog))
     shows: _Shows
     if arguments.json:
         shows = _Patches(playing)
     elif on_screen:
-        shows = _Live(playing, maker, speed)
+        shows = _Live(playing, maker, speed or 1.0)
     else:
         shows = _Log(playing, maker)
     with shows.around():
@@ -106,21 +112,26 @@ def _play(playing: Run, shows: _Shows, pace: _Pace) -> None:
 
 
 class _Pace:
-    """How long to wait, so that things happen as far apart as they did."""
+    """How long to wait, so that things happen as far apart as they did; no speed: not at all."""
 
-    def __init__(self, speed: float) -> None:
+    def __init__(self, speed: float | None) -> None:
         self._speed = speed
         self._time: int | None = None
         self._due = time.monotonic()
 
     def wait(self, now: int | None) -> float:
         """Seconds until what happened at `now` (milliseconds) is due."""
-        before, self._time = self._time, now
-        if not self._speed or now is None or before is None:
+        if self._speed is None or now is None:
             return 0.0
-        apart = min(max(0, now - before) / 1_000, _PAUSE_SECONDS_MAX)
-        self._due += apart / self._speed
-        return self._due - time.monotonic()
+        if self._time is None:
+            self._time = now
+        # A page of older events is no way back.
+        apart = min(max(0, now - self._time) / 1_000, _PAUSE_SECONDS_MAX)
+        self._time = max(self._time, now)
+        clock = time.monotonic()
+        due = max(self._due, clock - _LATE_SECONDS_MAX)
+        self._due = due + min(apart / self._speed, _WAIT_SECONDS_MAX)
+        return self._due - clock
 
 
 class _Shows:
@@ -135,6 +146,7 @@ class _Shows:
     def __init__(self, playing: Run) -> None:
         self.playing = playing
         self._began: int | None = None
+        self._now = 0
 
     def around(self) -> contextlib.AbstractContextManager[None]:
         """What must be entered and left."""
@@ -155,11 +167,12 @@ class _Shows:
         raise NotImplementedError
 
     def since(self) -> int:
-        """Milliseconds since the first thing that happened."""
+        """Milliseconds from the first thing that happened to the newest one so far."""
         now = self.playing.time or 0
         if self._began is None:
-            self._began = now
-        return now - self._began
+            self._began = self._now = now
+        self._now = max(self._now, now)
+        return self._now - self._began
 
 
 class _Patches(_Shows):
@@ -177,7 +190,7 @@ class _Log(_Shows):
     """For a file: a line when a row comes, goes, or says something else.
 
     A text that grows would give a line for every piece. So a row whose words alone changed is
-    told when the next durable event comes: once, as it is then.
+    told with the next durable event: once, as it is then.
     """
 
     def __init__(self, playing: Run, maker: RowMaker) -> None:
@@ -185,11 +198,14 @@ class _Log(_Shows):
         self._maker = maker
         self._told: dict[str, Row] = {}
         self._growing: dict[str, None] = {}
-        say(escaped(playing.recording.title))
+        self._last_words: dict[str, Row] = {}
+        self._style = Style(sys.stdout)
+        self._columns = width_of(sys.stdout)
+        say(cut(playing.recording.title, self._columns))
 
     def before(self) -> None:
         if self.operation.name != "delta":
-            self._tell_growing()
+            self._last_words = dict(self._grown())
 
     def after(self) -> None:
         self.since()
@@ -200,6 +216,8 @@ class _Log(_Shows):
                 self._put(op.node)
             elif type(op) is TextOp:
                 self._growing[op.key] = None
+        if self.operation.name != "delta":
+            self._tell_growing()
 
     def end(self, held: int, difference: Difference | None) -> None:
         self._tell_growing()
@@ -218,20 +236,25 @@ class _Log(_Shows):
     def _gone(self, key: str) -> None:
         told = self._told.get(key)
         if told is not None:
-            self._say("-", told)
+            self._say("-", self._last_words.get(key, told))
             del self._told[key]
 
     def _tell_growing(self) -> None:
-        for key in tuple(self._growing):
-            node = self.playing.node(key)
-            if node is not None and self._maker.row(node) != self._told.get(key):
-                self._say("~", self._maker.row(node))
+        for key, row in self._grown():
+            if row != self._told.get(key):
+                self._say("~", row)
         self._growing.clear()
+
+    def _grown(self) -> list[tuple[str, Row]]:
+        nodes = {key: self.playing.node(key) for key in self._growing}
+        return [(key, self._maker.row(node)) for key, node in nodes.items() if node is not None]
 
     def _say(self, sign: str, row: Row) -> None:
         self._told[row.key] = row
         self._growing.pop(row.key, None)
-        say(f"{self.since() / 1_000:>9.3f} {sign} {row.plain()}")
+        when = f"{self.since() / 1_000:>9.3f} {sign} "
+        said = line(row, self._style, max(0, self._columns - len(when)))
+        say(clip(when + said, self._columns))
 
 
 class _Live(_Shows):
@@ -292,8 +315,8 @@ def _say_end(maker: RowMaker, playing: Run, held: int, difference: Difference | 
     """The final rows and the verdict."""
     style = Style(sys.stdout)
     view = playing.assembler.view(playing.views[0])
-    for line in lines(maker.rows(view.nodes, view.groups), style, width_of(sys.stdout)):
-        say(line)
+    for told in lines(maker.rows(view.nodes, view.groups), style, width_of(sys.stdout)):
+        say(told)
     say()
     if held:
         say(f"still held at the end: {held} deltas, which a reload cannot know")

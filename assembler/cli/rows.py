@@ -11,15 +11,16 @@ from typing import Any
 
 from msgspec import Struct
 
-from assembler.cli.output import FILE_COLUMNS, Style, clip, cut, escaped, fill, width
+from assembler.cli.output import Style, clip, cut, fill, one_line, width
 from assembler.engine.definition import Group, Node
 from assembler.plugins import RowText
 from assembler.recordings.matching import short
 
-__all__ = ["Row", "RowMaker", "lines"]
+__all__ = ["Row", "RowMaker", "line", "lines"]
 
 _STAGE_COLUMNS = 11
 _TITLE_COLUMNS = 14
+_TITLE_COLUMNS_MAX = 20
 _INDENT = 2
 
 _STYLES: Mapping[str, str] = {
@@ -44,11 +45,6 @@ class Row(Struct, frozen=True, gc=False):
     summary: str
     depth: int = 0
     head: bool = False
-
-    def plain(self) -> str:
-        """For a file: all of it that fits a line that people can still read."""
-        parts = [self.stage and f"[{self.stage}]", self.title, cut(self.summary, FILE_COLUMNS)]
-        return "  " * self.depth + escaped(" ".join(part for part in parts if part))
 
 
 class RowMaker:
@@ -77,7 +73,8 @@ class RowMaker:
         made = self._made.get(node.key)
         if made is None or made[0] is not node:
             stage, title, summary = self._row_text(node)
-            outer, inner = (Row(node.key, stage, title, summary, depth) for depth in (0, 1))
+            said = stage, title, one_line(summary)
+            outer, inner = (Row(node.key, *said, depth) for depth in (0, 1))
             made = self._made[node.key] = node, outer, inner
         return made[2] if inside else made[1]
 
@@ -98,10 +95,11 @@ def _head(group: Group) -> Row:
 def lines(rows: Sequence[Row], style: Style, columns: int) -> Iterator[str]:
     """The rows as lines of at most so many columns; narrow terminals lose columns of the table."""
     for row in rows:
-        yield _line(row, columns, style)
+        yield line(row, style, columns)
 
 
-def _line(row: Row, columns: int, style: Style) -> str:
+def line(row: Row, style: Style, columns: int) -> str:
+    """One row as a line of at most so many columns."""
     if row.head:
         status = f"  ({row.stage})" if row.stage else ""
         return style(cut(f"▾ {row.title}  {row.summary}{status}", columns), "dim")
@@ -111,6 +109,8 @@ def _line(row: Row, columns: int, style: Style) -> str:
         said = " ".join(part for part in (row.stage, row.title, row.summary) if part)
         return clip(indent, columns) + cut(said, max(0, left))
     stage = style(fill(row.stage, _STAGE_COLUMNS - 1), _STYLES.get(row.stage))
-    title = fill(row.title, _TITLE_COLUMNS - 1 - len(indent))
+    titles = min(max(_TITLE_COLUMNS, columns // 8), _TITLE_COLUMNS_MAX)
+    title = fill(row.title, titles - 1 - len(indent))
     used = width(indent) + _STAGE_COLUMNS + width(title) + 1
-    return f"{indent}{stage} {style(title, 'bold')} {cut(row.summary, columns - used)}"
+    said = f"{indent}{stage} {style(title, 'bold')} {cut(row.summary, columns - used)}"
+    return said.rstrip()

@@ -21,7 +21,9 @@ _HOME = "\x1b[H"
 _REST_OF_LINE = "\x1b[K"
 _REST_OF_SCREEN = "\x1b[J"
 
-_ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+_ENDING = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP", "SIGQUIT") if hasattr(signal, name)
+)
 _STOP = getattr(signal, "SIGTSTP", None)
 _SMALLEST = (20, 4)
 
@@ -43,12 +45,13 @@ class Screen:
     """A context manager: inside it, `draw` shows lines; outside, the terminal is as it was.
 
     Signals that end the process raise `Ended` inside; one that stops it (Ctrl-Z) gives the
-    terminal back until it goes on.
+    terminal back until it goes on, and then shows again what was there.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._handlers: dict[int, Any] = {}
+        self._drawn = ""
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
@@ -92,8 +95,12 @@ class Screen:
 
     def draw(self, lines: Iterable[str]) -> None:
         """Shows the lines from the top; they must fit."""
-        shown = (_REST_OF_LINE + "\r\n").join(lines)
-        self._write(_HOME + shown + _REST_OF_LINE + _REST_OF_SCREEN)
+        # What stood there goes before a line is written: behind a full one its end would go too.
+        upper = list(lines)
+        last = upper.pop() if upper else ""
+        shown = "".join(f"{_REST_OF_LINE}{line}\r\n" for line in upper)
+        self._drawn = _HOME + shown + _REST_OF_SCREEN + last
+        self._write(self._drawn)
 
     def _write(self, text: str) -> None:
         self._stream.write(text)
@@ -108,6 +115,12 @@ class Screen:
         raise Ended(number)
 
     def _stop(self, _number: int, _frame: FrameType | None) -> None:
-        self._write(_LEAVE)
+        # Past the stream: the signal may have come while it was being written to.
+        self._write_through(_LEAVE)
         os.kill(os.getpid(), signal.SIGSTOP)
-        self._write(_ENTER)
+        self._write_through(_ENTER + self._drawn)
+
+    def _write_through(self, text: str) -> None:
+        wire = text.encode(self._stream.encoding, self._stream.errors or "strict")
+        while wire:
+            wire = wire[os.write(self._stream.fileno(), wire) :]

@@ -21,7 +21,7 @@ from assembler.recordings.matching import Difference, first_difference
 __all__ = ["PATHS", "Facts", "Shown", "arrive", "disagreement", "way_of"]
 
 PAGE_SIZES = (1, 2, 3, 7, 50)
-_PAGE_SIZE_MAX = 10**9
+_DIGITS_MAX = 9
 
 Definitions = Sequence[Definition | GroupDefinition]
 
@@ -172,7 +172,7 @@ def way_of(path: str) -> Way:
     if way is not None:
         return way
     name, _, size = path.partition(":")
-    is_number = size.isascii() and size.isdecimal() and len(size) < len(str(_PAGE_SIZE_MAX))
+    is_number = size.isascii() and size.isdecimal() and len(size) <= _DIGITS_MAX
     if name != "pages" or not is_number or int(size) < 1:
         raise KeyError(path)
     return partial(_paged, size=int(size))

@@ -63,11 +63,12 @@ def opened(source: str) -> Iterator[BinaryIO]:
     """
     with contextlib.ExitStack() as stack:
         try:
-            file = _standard_input() if source == STDIN else Path(source).open("rb")
+            if source == STDIN:
+                file = _standard_input()
+            else:
+                file = stack.enter_context(Path(source).open("rb"))
         except (OSError, ValueError) as fault:
             raise _unreadable(named(source), fault) from None
-        if source != STDIN:
-            stack.enter_context(file)
         try:
             yield file
         except OSError as fault:
@@ -141,7 +142,8 @@ class RecordingWriter:
     def __init__(self, file: BinaryIO, *, title: str, about: str = "", **header: Any) -> None:
         self._file = file
         self._line = 0
-        whole = frozen(codec.plain({"recording": VERSION, "title": title, "about": about, **header}))
+        fields = {"recording": VERSION, "title": title, "about": about, **header}
+        whole = frozen(codec.plain(fields))
         check_header(whole, ("<header>", 1))
         self._write(whole)
 

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -75,7 +77,7 @@ def test_help_teaches_with_an_example(ask: Asked, command: str) -> None:
 
 def test_version_and_a_call_without_anything(ask: Asked) -> None:
     assert ask("--version")[:2] == (0, f"assembler {__version__}\n")
-    for argv in ((), ("jump",), ("check",), ("play", SHOW, "--speed", "-1")):
+    for argv in ((), ("jump",), ("check",)):
         status, out, err = ask(*argv)
         assert (status, out, err.count("\n")) == (2, "", 1)
 
@@ -207,11 +209,25 @@ def test_state_prints_rows(ask: Asked) -> None:
     assert rows[2][0] == "▾"
 
 
-def test_state_of_what_is_not_there(ask: Asked) -> None:
-    for option in ("--path=pages:0", "--path=x", "--view=x", "--catalog=x"):
-        status, out, err = ask("state", CANCEL, option)
-        assert (status, out, err.count("\n")) == (2, "", 1)
-        assert ": expected " in err
+@pytest.mark.parametrize("option", ["--path=pages:0", "--path=x", "--view=x", "--catalog=x"])
+def test_state_of_what_is_not_there(ask: Asked, option: str) -> None:
+    status, out, err = ask("state", CANCEL, option)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert ": expected " in err
+
+
+@pytest.mark.parametrize("size", ["\uff11", "٣", "²", "+1", " 1", "1_0", "9" * 5_000])
+def test_a_page_size_is_written_in_plain_digits(ask: Asked, size: str) -> None:
+    status, out, err = ask("state", CANCEL, f"--path=pages:{size}")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+
+
+def test_every_way_has_its_name_in_the_help_and_in_the_error(ask: Asked) -> None:
+    ways = [name for name in arriving.PATHS if not name.startswith("pages:")]
+    told = (ask("state", CANCEL, "--path=x")[2], " ".join(ask("state", "--help")[1].split()))
+    for name in ("live", "pages:N", *ways):
+        assert [name in text for text in told] == [True, True]
+    assert [ask("state", CANCEL, f"--path={way}")[0] for way in ways] == [0] * len(ways)
 
 
 # verify
@@ -330,14 +346,62 @@ def test_play_logs_what_changed_then_the_rows_then_the_verdict(ask: Asked) -> No
     assert "\x1b" not in out
     writes = [line for line in told if "units.md" in line and "write_file" in line]
     stages = [line.split()[2] for line in writes if line.split()[1] in "+~"]
-    assert list(dict.fromkeys(stages)) == ["[preparing]", "[running]", "[waiting]", "[succeeded]"]
-    assert max(map(width, told)) < 300
+    assert list(dict.fromkeys(stages)) == ["preparing", "running", "waiting", "succeeded"]
+    assert all("docs/units.md  content: 15 lines, 468 B" in line for line in writes)
+    assert max(map(width, told)) == 160
+    assert [line for line in told if line.endswith(" ")] == []
+
+
+def test_play_tells_a_text_that_grew_once(ask: Asked) -> None:
+    _, out, _ = ask("play", SHOW)
+    log = out.partition("\n\n")[0].splitlines()
+    (told,) = [line for line in log if line.endswith("I'll look at the package first.")]
+    assert told.split()[1:3] == ["~", "assistant"]  # with the event that settled it
 
 
 def test_play_says_what_goes(ask: Asked) -> None:
     _, out, _ = ask("play", OURS / "retry-in-mid-call.jsonl")
-    signs = [line.split()[1] for line in out.splitlines() if "read_sensor" in line and "[" in line]
-    assert signs.count("-") == 2
+    gone = [line.split(maxsplit=2)[2] for line in out.splitlines() if line[10:12] == "- "]
+    assert [" ".join(line.split()) for line in gone] == [
+        "running assistant Let me read both sensors.",
+        "preparing read_sensor sensor: north",
+        "preparing read_sensor sensor: so",
+    ]
+
+
+def test_play_does_not_go_back_in_time_for_older_pages(ask: Asked) -> None:
+    _, out, _ = ask("play", OURS / "reload-in-mid-stream.jsonl")
+    times = [float(line.split()[0]) for line in out.partition("\n\n")[0].splitlines()[1:]]
+    assert times == sorted(times)
+
+
+@pytest.mark.parametrize("speed", ["0", "-0.0", "-1", "nan", "inf", "1e999", "x", ""])
+def test_a_speed_that_is_none(ask: Asked, speed: str) -> None:
+    status, out, err = ask("play", CANCEL, "--speed", speed)
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert f"expected a number above 0, got {speed!r}" in err
+
+
+@pytest.mark.parametrize("speed", ["1e-300", "5e-324", "1e308"])
+def test_a_speed_that_is_hard_to_believe(
+    ask: Asked, file: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, speed: str
+) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    status, out, _ = ask("play", file(HEADER, message(1), message(2)), "--speed", speed)
+    assert status == 0
+    assert out.endswith("live and reload agree\n")
+    assert all(wait <= 60 for wait in waits)
+
+
+def test_who_was_stopped_does_not_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: clock)
+    pace = play._Pace(1)
+    assert [pace.wait(now) for now in (None, 1_000, 2_000, 1_500, 2_000)] == [0, 0, 1, 1, 1]
+    clock += 3_600
+    assert pace.wait(3_000) == 0.5
+    assert pace.wait(4_000) == 1.5
 
 
 def test_play_says_when_the_reload_differs(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,7 +437,7 @@ def test_control_characters_are_shown_and_never_sent(ask: Asked, file: Callable[
     path = file({**HEADER, "title": "\x1b]0;x\x07"}, message(1, "a\x1b[31mb\x07\u202ec\x9bd\ne"))
     for argv in (("play", path), ("state", path)):
         _, out, _ = ask(*argv)
-        assert "a\\e[31mb\\x07\\u202ec\\x9bd\\ne" in out
+        assert "a\\e[31mb\\x07\\u202ec\\x9bd ⏎ e" in out
         assert not set(out) & set("\x1b\x07\u202e\x9b")
 
 
@@ -421,54 +485,18 @@ def test_rows_fit_at_any_width(columns: int) -> None:
     assert maker.rows(view.nodes, view.groups)[0] is rows[0]
 
 
-CALL = {"name": "ls", "waiting": None, "content": None, "error": None, "output": ""}
-DONE = {**CALL, "stage": "result", "arguments": {"p": "a", "n": [1, None, True]}}
-ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
-    ("user", {"content": [{"type": "text", "text": "hi"}]}, ("", "user", "hi")),
-    (
-        "context",
-        {"content": [{"type": "file", "url": "u"}]},
-        ("", "context", "{type: file  url: u}"),
-    ),
-    (
-        "assistant",
-        {"status": "running", "blocks": [{"type": "reasoning", "text": "hm"}]},
-        ("running", "assistant", "(thinking) hm"),
-    ),
-    ("assistant", {"status": "settled", "blocks": []}, ("", "assistant", "")),
-    (
-        "tool",
-        {**DONE, "outcome": "succeeded", "content": [{"type": "text", "text": "x"}]},
-        ("succeeded", "ls", "p: a  n: [1, null, true]  → x"),
-    ),
-    (
-        "tool",
-        {**DONE, "outcome": "failed", "error": {"name": "E"}, "output": "out"},
-        ("failed", "ls", "p: a  n: [1, null, true]  → out  ! name: E"),
-    ),
-    (
-        "tool",
-        {**CALL, "stage": "start", "outcome": None, "arguments": None, "arguments_text": "[1"},
-        ("running", "ls", "[1"),
-    ),
-    ("permission", {"decision": "pending", "input": {}}, ("pending", "permission", "")),
-    ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "name: E")),
-    ("unknown", {"type": "a/b", "data": {"x": 1.5}}, ("", "a/b", "x: 1.5")),
-    ("something", {"x": False}, ("", "something", "x: false")),
-]
-
-
-@pytest.mark.parametrize(("kind", "data", "row"), ROWS)
-def test_how_a_node_reads(kind: str, data: dict[str, Any], row: tuple[str, str, str]) -> None:
-    row_text = plugins.row_text()
-    assert row_text is not None
-    assert row_text(Node(kind, "1", data).placed(0, None, None)) == row  # type: ignore[arg-type]
-
-
 def test_a_node_that_no_catalog_explains_still_has_a_row() -> None:
     node = Node("thing", "7", {"a": [1, "\x1b"]}).placed(0, None, None)  # type: ignore[arg-type]
     (row,) = RowMaker(None).rows([node], [])
-    assert row.plain() == 'thing 7 {"a":[1,"\\u001b"]}'
+    assert list(lines([row], Style(io.StringIO()), 60)) == [
+        '           thing         7 {"a":[1,"\\u001b"]}'
+    ]
+
+
+def test_the_lines_of_a_text_are_one_row() -> None:
+    node = Node("thing", "7", {}).placed(0, None, None)  # type: ignore[arg-type]
+    (row,) = RowMaker(lambda _: ("", "a\nb", "\n one \r\n\n\ttwo\n")).rows([node], [])
+    assert list(lines([row], Style(io.StringIO()), 60)) == ["           a\\nb          one ⏎ two"]
 
 
 def test_colour_only_where_it_is_seen_and_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -504,6 +532,87 @@ def test_a_pipe_that_nobody_reads() -> None:
     assert (done.returncode, done.stderr) == (141, b"")
 
 
+def shell(line: str) -> tuple[int, str, str]:
+    """A line of a shell, in which `assembler` is our command."""
+    line = line.replace("assembler", f"{sys.executable} -m assembler")
+    done = subprocess.run(  # noqa: S603 - our own line
+        ["/bin/sh", "-c", line],
+        capture_output=True,
+        env=environment(PYTHONUNBUFFERED=""),
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+CLOSED_OUTPUT = "standard output: expected an open one, got a closed one\n"
+CLOSED_INPUT = "<stdin>: file: expected one that can be read, got: a closed one\n"
+FULL = "standard output: No space left on device\n"
+STREAMS = [
+    (f"assembler play {CANCEL} >&-", CLOSED_OUTPUT),
+    ("assembler --help >&-", CLOSED_OUTPUT),
+    ("assembler state - <&-", CLOSED_INPUT),
+    ("assembler import dsh-session - <&-", CLOSED_INPUT),
+    ("assembler play - 0>/dev/null", CLOSED_INPUT.replace("a closed one", "Bad file descriptor")),
+    (f"assembler state {CANCEL} >/dev/full", FULL),
+    ("assembler --version >/dev/full", FULL),
+    ("assembler state none 2>&-", ""),
+]
+
+
+@pytest.mark.parametrize(("line", "said"), STREAMS)
+def test_streams_that_are_closed_or_full(line: str, said: str) -> None:
+    assert shell(line) == (2, "", said)
+
+
+@pytest.mark.parametrize("command", ["play", "check", "state", "verify", "import dsh-session"])
+def test_every_command_with_closed_streams(
+    ask: Asked, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdin", None)
+        status, out, err = ask(*command.split(), "-")
+        assert (status, err) == (2, CLOSED_INPUT)
+        assert out in ("", "0 passed, 1 failed\n", "0 agree, 1 do not\n")
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stdout", None)
+        assert ask(*command.split(), CANCEL) == (2, "", CLOSED_OUTPUT)
+    with monkeypatch.context() as closed:
+        closed.setattr(sys, "stderr", None)
+        assert ask(*command.split(), "none")[0::2] == (2, "")
+
+
+def test_a_full_disk_is_said_with_the_file(
+    ask: Asked, monkeypatch: pytest.MonkeyPatch, file: Callable[..., Path], tmp_path: Path
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(plugins, "importer", lambda _: importer)
+    monkeypatch.setattr(os, "fsync", full)
+    path, output = file(b"good\n", name="t.txt"), tmp_path / "out.jsonl"
+    assert ask("import", "any", path, "-o", output) == (
+        2,
+        "",
+        f"{output}: No space left on device\n",
+    )
+    assert list(tmp_path.iterdir()) == [path]
+    missing = tmp_path / "none" / "out.jsonl"
+    assert ask("import", "any", path, "-o", missing)[2] == f"{missing}: No such file or directory\n"
+
+
+def test_an_interrupt_while_it_is_still_being_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "assembler.cli.dispatch":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "assembler.cli.dispatch", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    assert cli.main(["--version"]) == 130
+
+
 def test_a_locale_that_cannot_say_it() -> None:
     done = subprocess.run(  # noqa: S603 - our own command
         command("state", SHOW),
@@ -512,7 +621,7 @@ def test_a_locale_that_cannot_say_it() -> None:
         check=True,
         timeout=30,
     )
-    assert b"\\u5c0f\\u9ea6\\u7c89" in done.stdout
+    assert b"\\u25be process" in done.stdout
 
 
 class Terminal:
@@ -587,12 +696,18 @@ def test_play_on_a_terminal(terminal: Callable[..., Terminal]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)]
+    ("number", "status"),
+    [
+        (signal.SIGTERM, 143),
+        (signal.SIGINT, 130),
+        (signal.SIGHUP, 129),
+        (signal.SIGQUIT, 131),
+    ],
 )
 def test_the_terminal_is_given_back(
     terminal: Callable[..., Terminal], number: signal.Signals, status: int
 ) -> None:
-    shown = terminal("play", SHOW, "--speed", "0.5")
+    shown = terminal("play", SHOW, "--speed", "2")
     shown.until(lambda: shown.shows(b"assistant"))
     shown.process.send_signal(number)
     assert shown.end() == status
@@ -604,13 +719,25 @@ def test_the_terminal_is_given_back(
 def test_a_stopped_play_gives_the_terminal_back_until_it_goes_on(
     terminal: Callable[..., Terminal],
 ) -> None:
-    shown = terminal("play", SHOW, "--speed", "5")
+    shown = terminal("play", SHOW)
     shown.until(lambda: shown.shows(b"assistant"))
     shown.process.send_signal(signal.SIGTSTP)
     shown.until(lambda: shown.output.endswith(LEAVE))
     shown.process.send_signal(signal.SIGCONT)
-    assert shown.end() == 0
-    assert shown.output.count(b"\x1b[?1049h") == 2
+    # What was there is shown again at once, not only when something happens.
+    shown.until(lambda: b"assistant" in b"".join(shown.output.split(b"\x1b[?1049h")[2:]))
+    shown.process.send_signal(signal.SIGQUIT)
+    assert shown.end() == 131
+    assert shown.output.endswith(LEAVE)
+
+
+def test_a_line_as_wide_as_the_screen_keeps_its_end() -> None:
+    stream = io.StringIO()
+    with Screen(stream) as screen:
+        screen.draw(["full", "last"])
+    (drawn,) = re.findall(r"\x1b\[H(.*)\x1b\[0m", stream.getvalue(), re.DOTALL)
+    # A terminal stays in its last column until more comes: erasing there takes the end away.
+    assert drawn == "\x1b[Kfull\r\n\x1b[Jlast"
 
 
 def test_an_error_on_the_screen_gives_the_terminal_back() -> None:
@@ -638,7 +765,7 @@ def test_a_terminal_that_cannot_be_drawn_on(terminal: Callable[..., Terminal]) -
 
 
 def test_a_very_small_terminal(terminal: Callable[..., Terminal]) -> None:
-    shown = terminal("play", CANCEL, "--speed", "0", columns=3, rows=1)
+    shown = terminal("play", CANCEL, "--speed", "1000", columns=3, rows=1)
     assert shown.end() == 0
 
 

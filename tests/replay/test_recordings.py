@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -123,13 +124,22 @@ def test_every_expectation_of_ours_can_fail(path: Path) -> None:
 NESTED = b'{"op": "append", "event": ' + b"[" * 10_000 + b"]" * 10_000 + b"}\n"
 DEEP = b'{"op": "load", "events": ' + b"[" * 250 + b"]" * 250 + b"}\n"
 
+EVICT = {"op": "evict", "before": 1}
 FAULTS: list[tuple[str, list[Any], str]] = [
     ("empty", [], 'r:1: recording: expected a first line {"recording": 1, …}, got an empty file'),
     ("no header", [{"op": "converges"}], "r:1: recording: expected a first line"),
     ("newer", [{"recording": 2}], "r:1: recording: expected version 1, got 2"),
     ("header", [{"recording": "1"}], 'r:1: recording: expected an integer, got "1"'),
     ("title", [{"recording": 1, "title": 5}], "r:1: title: expected a text, got 5"),
-    ("without", [{**HEADER, "without": [1]}], "r:1: without[0]: expected a text, got 1"),
+    ("without", [{**HEADER, "without": [1]}], "r:1: without: expected a list of texts, got [1]"),
+    ("kinds", [{**HEADER, "without": "retry"}], 'r:1: without: expected a list of texts, got "re'),
+    ("no kinds", [{**HEADER, "without": None}], "r:1: without: expected a list of texts, got null"),
+    (
+        "hidden",
+        [{**HEADER, "hidden_tools": "x"}],
+        "r:1: hidden_tools: expected a list of texts, go",
+    ),
+    ("hiding", [{**HEADER, "hidden_tools": [None]}], "r:1: hidden_tools: expected a list of text"),
     ("truncated", [HEADER, b'{"op": "app'], "r:2: line: expected JSON, got only its beginning"),
     ("no JSON", [HEADER, b"hello\n"], "r:2: line: expected JSON, got something else"),
     ("no object", [HEADER, b"[1]\n"], "r:2: line: expected an object, got [1]"),
@@ -177,10 +187,36 @@ FAULTS: list[tuple[str, list[Any], str]] = [
     ),
     (
         "range",
-        [HEADER, {"op": "raises", "error": "E", "of": {"op": "converges"}, "missing": [1]}],
+        [
+            HEADER,
+            {"op": "raises", "error": "E", "of": EVICT, "missing": [1]},
+        ],
         "r:2: missing: expected two integers, got [1]",
     ),
 ]
+
+
+ASKING: list[dict[str, Any]] = [
+    {"op": "converges"},
+    {"op": "expect", "nodes": []},
+    {"op": "raises", "error": "E", "of": EVICT},
+]
+
+
+@pytest.mark.parametrize("asked", ASKING, ids=[asked["op"] for asked in ASKING])
+def test_what_changes_nothing_raises_nothing(asked: dict[str, Any]) -> None:
+    with pytest.raises(RecordingError) as caught:
+        recording({"op": "raises", "error": "E", "of": asked})
+    said, _, got = str(caught.value).partition(", got ")
+    assert said.startswith("r:2: of.op: expected one of abandon, append, ")
+    assert not {"converges", "expect", "raises"} & set(said.replace(",", "").split())
+    assert got == f'"{asked["op"]}"'
+
+
+def test_a_writer_checks_its_header() -> None:
+    for header in ({"without": "x"}, {"hidden_tools": [1]}, {"title": 5}):
+        with pytest.raises(RecordingError, match="<header>:1: "):
+            RecordingWriter(io.BytesIO(), **{"title": "t", **header})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("values", "message"), [f[1:] for f in FAULTS], ids=[f[0] for f in FAULTS])
@@ -489,7 +525,7 @@ def test_every_path_arrives_at_all_facts(path: str, first: int, count: int) -> N
 
 
 def test_there_is_no_other_path() -> None:
-    for path in ("", "pages", "pages:0", "pages:-1", "pages:x", "live"):
+    for path in ("", "pages", "pages:0", "pages:-1", "pages:x", "pages:\uff11", "live"):
         with pytest.raises(KeyError):
             arrive(path, facts(), plugins.catalog())
 

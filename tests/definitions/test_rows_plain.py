@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from assembler import Node, Text, plugins
+from definitions.nodes import ToolNode
+from definitions.rows_plain import row_text
+
+
+def reads(kind: str, **data: Any) -> tuple[str, str, str]:
+    return row_text(Node(kind, "1", data).placed(0, None, None))  # type: ignore[arg-type]
+
+
+CALL = {"name": "ls", "waiting": None, "content": None, "error": None, "output": ""}
+DONE = {**CALL, "stage": "result", "arguments": {"p": "a", "n": [1, None, True]}}
+ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
+    ("user", {"content": [{"type": "text", "text": "hi"}]}, ("", "user", "hi")),
+    (
+        "context",
+        {"content": [{"type": "file", "url": "u"}]},
+        ("", "context", "{type: file  url: u}"),
+    ),
+    (
+        "assistant",
+        {"status": "running", "blocks": [{"type": "reasoning", "text": "hm"}]},
+        ("running", "assistant", "(thinking) hm"),
+    ),
+    ("assistant", {"status": "settled", "blocks": []}, ("", "assistant", "")),
+    (
+        "tool",
+        {**DONE, "outcome": "succeeded", "content": [{"type": "text", "text": "x"}]},
+        ("succeeded", "ls", "p: a  n: [1, null, true]  → x"),
+    ),
+    (
+        "tool",
+        {**DONE, "outcome": "failed", "error": {"name": "E"}, "output": "out"},
+        ("failed", "ls", "p: a  n: [1, null, true]  → out  ! name: E"),
+    ),
+    (
+        "tool",
+        {**CALL, "stage": "start", "outcome": None, "arguments": None, "arguments_text": "[1"},
+        ("running", "ls", "[1"),
+    ),
+    (
+        "tool",
+        {**CALL, "stage": "start", "outcome": None, "waiting": "x", "arguments": {}},
+        ("waiting", "ls", ""),
+    ),
+    ("permission", {"decision": "pending", "input": {}}, ("pending", "permission", "")),
+    ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "name: E")),
+    ("unknown", {"type": "a/b", "data": {"x": 1.5}}, ("", "a/b", "x: 1.5")),
+    ("something", {"x": False}, ("", "something", "x: false")),
+]
+
+
+@pytest.mark.parametrize(("kind", "data", "row"), ROWS)
+def test_how_a_node_reads(kind: str, data: dict[str, Any], row: tuple[str, str, str]) -> None:
+    assert reads(kind, **data) == row
+
+
+def said(arguments: dict[str, Any], **fields: Any) -> str:
+    stage = {"stage": "result", "outcome": "succeeded"}
+    return reads("tool", **{**CALL, **stage, **fields, "arguments": arguments})[2]
+
+
+def test_the_catalog_reads_so() -> None:
+    assert plugins.row_text() is row_text
+
+
+def test_a_call_says_what_it_is_about_without_the_name() -> None:
+    assert said({"path": "a", "limit": 4}) == "a  limit: 4"
+    assert said({"command": None, "pattern": "x|y", "path": "src"}) == "x|y  path: src"
+    assert said({"limit": 4, "path": "a"}) == "limit: 4  path: a"
+
+
+@pytest.mark.parametrize(
+    ("content", "size"),
+    [
+        ("one", "one"),
+        ("a\nb", "2 lines, 3 B"),
+        ("a\n", "1 line, 2 B"),
+        ("é\n" * 400, "400 lines, 1.2 kB"),
+        ("x" * 300, "x" * 119 + "…"),
+    ],
+)
+def test_what_a_call_writes_is_said_as_a_size(content: str, size: str) -> None:
+    assert said({"path": "a", "content": content}) == f"a  content: {size}"
+    asked = reads("permission", decision="allow", input={"path": None, "content": content})
+    assert asked[2] == f"content: {size}"
+
+
+def test_that_it_was_written_is_not_said_once_more() -> None:
+    written, done = {"path": "a", "content": "b\nc"}, [{"type": "text", "text": "done"}]
+    assert said(written, content=done) == "a  content: 2 lines, 3 B"
+    assert said(written, content=done, outcome="failed") == "a  content: 2 lines, 3 B  → done"
+    assert said({"path": "a"}, content=done) == "a  → done"
+
+
+def test_a_half_written_call_grows_as_a_size() -> None:
+    text = Text('{"path": "a", "content": "b\\nc')
+    data = {**CALL, "stage": "preparing", "outcome": None, "arguments": None}
+    node = ToolNode("tool", "1", {**data, "arguments_text": text})
+    assert row_text(node) == ("preparing", "ls", "a  content: 2 lines, 3 B")
+
+
+def test_a_thought_is_short_when_something_was_said_behind_it() -> None:
+    thought, answer = ({"type": kind, "text": kind * 30} for kind in ("reasoning", "text"))
+    alone = reads("assistant", status="running", blocks=[thought])
+    assert alone[2] == "(thinking) " + "reasoning" * 30
+    both = reads("assistant", status="settled", blocks=[thought, answer])
+    assert both[2] == f"(thinking) {('reasoning' * 30)[:59]}…  {'text' * 30}"
+
+
+def test_a_text_of_megabytes_is_its_beginning_and_its_end() -> None:
+    content = [{"type": "text", "text": f"begin{'x' * 5_000_000}end"}]
+    text = reads("user", content=content)[2]
+    assert len(text) < 5_000
+    assert (text[:5], text[-3:]) == ("begin", "end")
