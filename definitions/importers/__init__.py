@@ -1,6 +1,7 @@
 """Transcripts and streams of others, made into recordings.
 
-Here lives one module for each format and the table of them. An importer is
+Here live the formats, each with one module for its entry, and the table of them; `reading` and
+`halves` are for all formats of JSON lines. An importer is
 `(lines, *, name) -> operations`: it takes the lines of one file (bytes or text) and what to call
 that file in an error, and yields the lines of a recording as plain dicts, the header first. What
 cannot be read is an `ImportFault` (a ValueError). Not here: opening files, writing recordings, and

@@ -1,0 +1,134 @@
+"""Lines of JSON, read so that a fault names its file, line and field.
+
+Here lives what every importer of such a file needs, whatever the lines mean. Not here: the words
+of any format, and mending half characters (`halves`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from attrs import frozen
+
+from definitions.importers.errors import ImportFault
+
+__all__ = ["Data", "Fields", "Line", "read", "strict_json"]
+
+Data: TypeAlias = dict[str, Any]
+
+_TEXT = "a text that is not empty"
+_OBJECT = "a JSON object"
+_CUT = "a JSON object; the text ends inside of one"
+
+
+@frozen
+class Fields:
+    """An object of a file, and where it stands; what it lacks is a fault at that place."""
+
+    values: Data
+    path: str
+    file: str
+    line: int
+
+    def fault(self, key: str, expected: str) -> ImportFault:
+        got = self.values.get(key, ...)
+        return ImportFault(self.file, self.line, f"{self.path}{key}", expected, got)
+
+    def integer(self, key: str) -> int:
+        value = self.values.get(key)
+        if type(value) is not int:
+            raise self.fault(key, "an integer")
+        return value
+
+    def text(self, key: str) -> str:
+        value = self.values.get(key)
+        if not isinstance(value, str) or not value:
+            raise self.fault(key, _TEXT)
+        return value
+
+    def fragment(self, key: str) -> str:
+        value = self.values.get(key)
+        if not isinstance(value, str):
+            raise self.fault(key, "a text")
+        return value
+
+    def inner(self, key: str) -> Fields:
+        value = self.values.get(key)
+        if not isinstance(value, dict):
+            raise self.fault(key, _OBJECT)
+        return Fields(value, f"{self.path}{key}.", self.file, self.line)
+
+    def each(self, key: str) -> list[Fields]:
+        value = self.values.get(key)
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            raise self.fault(key, "a list of JSON objects")
+        return [
+            Fields(item, f"{self.path}{key}.{at}.", self.file, self.line)
+            for at, item in enumerate(value)
+        ]
+
+    def texts(self, key: str) -> list[str]:
+        value = self.values.get(key)
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self.fault(key, "a list of texts")
+        return value
+
+    def integers(self, key: str) -> list[int]:
+        value = self.values.get(key, [])
+        if not isinstance(value, list) or not all(type(item) is int for item in value):
+            raise self.fault(key, "a list of integers")
+        return value
+
+    def rest(self, *taken: str) -> Data:
+        """Whatever has no counterpart; it keeps its name."""
+        return {key: value for key, value in self.values.items() if key not in taken}
+
+
+class Line(NamedTuple):
+    """One line that is not blank: its object, and its text as it was written."""
+
+    fields: Fields
+    text: str
+
+
+def read(lines: Iterable[bytes | str], name: str) -> Iterator[Line]:
+    """Read a file that is called `name`, one object a line; blank lines say nothing."""
+    for number, line in enumerate(lines, 1):
+        text = _decoded(line, name, number)
+        if text:
+            yield Line(_parsed(text, name, number), text)
+
+
+def strict_json(text: str) -> Any:
+    """Read JSON as it is defined; anything else is a ValueError or a RecursionError."""
+    return json.loads(text, parse_constant=_no_constant)
+
+
+def _no_constant(word: str) -> None:
+    """Refuse NaN and Infinity: Python reads them, JSON does not know them."""
+    raise ValueError(word)
+
+
+def _decoded(line: bytes | str, name: str, number: int) -> str:
+    if isinstance(line, bytes):
+        try:
+            line = line.decode()
+        except UnicodeDecodeError:
+            raise ImportFault(name, number, "line", "UTF-8") from None
+    return line.removeprefix("\ufeff").strip()
+
+
+def _parsed(text: str, name: str, number: int) -> Fields:
+    try:
+        value = strict_json(text)
+    except json.JSONDecodeError as fault:
+        cut = fault.pos >= len(text) or fault.msg.startswith("Unterminated")
+        expected = _CUT if cut else f"{_OBJECT} ({fault.msg} at column {fault.pos + 1})"
+        raise ImportFault(name, number, "line", expected) from None
+    except (ValueError, RecursionError):
+        raise ImportFault(name, number, "line", _OBJECT) from None
+    if not isinstance(value, dict):
+        raise ImportFault(name, number, "line", _OBJECT, value)
+    return Fields(value, "", name, number)
