@@ -30,6 +30,10 @@ class Plan(Struct, gc=False, eq=False):
     cadence: Cadence = NONE
 
 
+NOTHING = Plan()
+"""What is said of an item that nobody takes. Never changed."""
+
+
 class Guard:
     """Whether a Definition is being asked: it must not call the Assembler that is asking it."""
 
@@ -63,10 +67,13 @@ class Inquiry:
 
     def event(self, event: Event) -> Plan:
         """Whose event this is, and which attempts it gives up."""
+        specs = self._registry.of_event(event.type)
+        if not specs:
+            return NOTHING
         plan = Plan()
         place = position(event.seq, 0)
         with self._guard:
-            for spec in self._registry.of_event(event.type):
+            for spec in specs:
                 self._ask_match(spec, event, place, plan)
                 if spec.retires is not None:
                     self._ask_retires(spec, event, place, plan)

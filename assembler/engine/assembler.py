@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from assembler.engine.anomalies import AnomalyLog
-from assembler.engine.asking import Guard, Inquiry, Plan
+from assembler.engine.asking import NOTHING, Guard, Inquiry, Plan
 from assembler.engine.attempts import DUPLICATE, LATE, TORN, Attempts
 from assembler.engine.contexts import (
     ContextView,
@@ -53,7 +53,7 @@ from assembler.engine.making import Making
 from assembler.engine.patches import Patch
 from assembler.engine.registry import Registry
 from assembler.engine.settling import settle
-from assembler.engine.timeline import boundary, coordinates
+from assembler.engine.timeline import BOUNDARIES, boundary, coordinates
 from assembler.engine.views import Change, View
 from assembler.engine.window import Window, WindowView, check_page
 
@@ -308,18 +308,20 @@ class Assembler:
         first, end = self._window.first, self._window.end or 0
         loaded = self._window.prepend(older)
         timeline.prepend(older)
-        boundaries = [event for event in older if boundary(event) is not None]
+        boundaries = [each for each in older if each.type in BOUNDARIES and boundary(each)]
         if boundaries:
             self._derived.relocate_events(first, end + 1 if head is None else head)
             self._derived.boundary_changed(boundaries, before)
         for event in older:
             self._learn(event)
         for event, plan in zip(older, plans, strict=True):
-            self._retire_by_name(event, plan)
+            if plan.retired:
+                self._retire_by_name(event, plan)
         self._close(timeline.floor)
         for held, plan in zip(loaded, plans, strict=True):
-            held.owners = self._derived.take(plan)
-            self._derived.keep_faults(position(held.event.seq, 0), "", plan)
+            if plan is not NOTHING:
+                held.owners = self._derived.take(plan)
+                self._derived.keep_faults(position(held.event.seq, 0), "", plan)
 
     def evict(self, before: int) -> Cadence:
         """Forget loaded events older than seq `before`, up to the first event of an open step.
@@ -340,7 +342,8 @@ class Assembler:
         for held in gone:
             self._derived.forget_event(held.event, held.owners)
         self._derived.set_complete()
-        boundaries = [held.event for held in gone if boundary(held.event) is not None]
+        events = [held.event for held in gone]
+        boundaries = [each for each in events if each.type in BOUNDARIES and boundary(each)]
         if boundaries or first == 1:
             head = timeline.first_boundary
             self._derived.relocate_events(
@@ -579,9 +582,9 @@ class Assembler:
 
     def _learn(self, event: Event) -> None:
         """What is remembered of an event, however it was learned."""
-        place = coordinates(event)
-        if place is not None:
-            self._attempts.learn_turn(place[0])
+        turn, newest = event.data.get("turn"), self._attempts.newest_turn
+        if type(turn) is int and (newest is None or turn > newest) and coordinates(event):
+            self._attempts.learn_turn(turn)
 
     def _retire_by_name(self, event: Event, plan: Plan) -> Cadence:
         urgent = NONE

@@ -89,8 +89,14 @@ class Event(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
         if type(self.type) is str:
             # A conversation has few types and many events.
             force_setattr(self, "type", intern(self.type))
-        if type(self.data) is not Object:
-            force_setattr(self, "data", _frozen_data(self.data))
+        data = self.data
+        if type(data) is dict:
+            try:
+                force_setattr(self, "data", freeze_object(data))
+            except (InputError, LimitError) as error:
+                raise _named("data", error) from None
+        elif type(data) is not Object:
+            force_setattr(self, "data", _frozen_data(data))
 
 
 class Draft(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
@@ -103,8 +109,14 @@ class Draft(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
     v: int = 1
 
     def __post_init__(self) -> None:
-        if type(self.data) is not Object:
-            force_setattr(self, "data", _frozen_data(self.data))
+        data = self.data
+        if type(data) is dict:
+            try:
+                force_setattr(self, "data", freeze_object(data))
+            except (InputError, LimitError) as error:
+                raise _named("data", error) from None
+        elif type(data) is not Object:
+            force_setattr(self, "data", _frozen_data(data))
 
 
 class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
@@ -127,8 +139,14 @@ class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
     time: int = 0
 
     def __post_init__(self) -> None:
-        if type(self.data) is not Object:
-            force_setattr(self, "data", _frozen_data(self.data))
+        data = self.data
+        if type(data) is dict:
+            try:
+                force_setattr(self, "data", freeze_object(data))
+            except (InputError, LimitError) as error:
+                raise _named("data", error) from None
+        elif type(data) is not Object:
+            force_setattr(self, "data", _frozen_data(data))
 
     @property
     def position(self) -> Position:
@@ -138,14 +156,16 @@ class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
 Item = Event | Delta
 
 
+def _named(name: str, error: InputError | LimitError) -> InputError | LimitError:
+    return type(error)(f"{name}: {error}")
+
+
 def _frozen_data(data: Any, name: str = "data") -> Object:
     try:
-        if type(data) is dict:
-            return freeze_object(data)
         if isinstance(data, Mapping):
             return freeze_object(dict(data))
     except (InputError, LimitError) as error:
-        raise type(error)(f"{name}: {error}") from None
+        raise _named(name, error) from None
     raise InputError(f"{name}: expected an object, got {json_kind(data)}")
 
 

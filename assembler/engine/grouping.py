@@ -129,8 +129,8 @@ class Grouping:
     def _around(self, spot: Spot, seeds: dict[str, None]) -> None:
         order = self._order
         at = order.bisect_left(spot)
-        for index in range(max(0, at - 1), min(len(order), at + 2)):
-            seeds[order[index][1]] = None
+        for _, key in order.islice(max(0, at - 1), at + 2):
+            seeds[key] = None
 
     def _runs(self, seeds: dict[str, None], found: Regrouped) -> list[list[str]]:
         """The whole runs of equal brackets that hold the seeds, in view order."""

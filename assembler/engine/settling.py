@@ -6,7 +6,7 @@ order of starts is enough.
 
 from __future__ import annotations
 
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from assembler.engine.contexts import NO_READER, REFOLD, Entry, order_key
 from assembler.engine.derived import Derived
@@ -31,8 +31,8 @@ def settle(derived: Derived) -> None:
         queue = dict.fromkeys(stale)
         for entry in list(stale):
             queue.update(dict.fromkeys(derived.predecessors.moved(entry)))
-        for number, entry in enumerate(queue):
-            heappush(heap, (order_key(entry.lead), number, entry))
+        heap += [(order_key(entry.lead), number, entry) for number, entry in enumerate(queue)]
+        heapify(heap)
         number = len(heap)
         while heap:
             entry = heap[0][2]

@@ -90,7 +90,7 @@ class Timeline:
 
     def append(self, event: Event) -> None:
         """An event behind all that is loaded. O(1) amortised."""
-        place = boundary(event)
+        place = boundary(event) if event.type in BOUNDARIES else None
         if place is None:
             return
         self._seqs = self._seqs or SortedList()
@@ -108,7 +108,7 @@ class Timeline:
         """Older events, oldest first. O(page)."""
         seqs = []
         for event in reversed(events):
-            place = boundary(event)
+            place = boundary(event) if event.type in BOUNDARIES else None
             if place is None:
                 continue
             seqs.append(event.seq)
@@ -126,7 +126,7 @@ class Timeline:
         floor = self.floor
         self._open_now = None
         for event in events:
-            place = boundary(event)
+            place = boundary(event) if event.type in BOUNDARIES else None
             if place is None:
                 continue
             self._seqs.remove(event.seq)

@@ -10,7 +10,7 @@ over a tuple, and a tuple of leaves is dropped from its lists. A million of them
 
 from __future__ import annotations
 
-from collections.abc import ItemsView, Iterator, KeysView, Mapping, Sequence, ValuesView
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from math import isfinite
 from operator import is_
 from typing import Any, overload
@@ -298,8 +298,7 @@ def freeze_object(value: Mapping[str, Any] | Object, depth: int = DEPTH_MAX) -> 
             continue
         elif kind in _FROZEN:
             continue
-        values = tuple([freeze(item, depth - 1) for item in values])
-        deepest = max(map(_depth, values))
+        values, deepest = _freeze_values(values, depth - 1)
         break
     if deepest >= depth:
         raise LimitError(f"a value is nested deeper than depth_max = {depth}")
@@ -307,6 +306,24 @@ def freeze_object(value: Mapping[str, Any] | Object, depth: int = DEPTH_MAX) -> 
     if shape is None:
         shape = _shape(tuple([_key(key) for key in keys]))
     return Object(shape, values, deepest + 1)
+
+
+def _freeze_values(values: Iterable[Any], depth: int) -> tuple[tuple[Json, ...], int]:
+    """Values of which some are not frozen yet, and how deep the deepest is nested."""
+    frozen = []
+    deepest = 0
+    for item in values:
+        value = item
+        kind = type(item)
+        if kind is dict and depth > 0:
+            value = freeze_object(item, depth)
+        elif kind is not str or not item.isascii():
+            value = freeze(item, depth)
+        kind = type(value)
+        if kind is Object or kind is tuple:
+            deepest = max(deepest, _depth(value))
+        frozen.append(value)
+    return tuple(frozen), deepest
 
 
 def _depth(value: Json) -> int:

@@ -233,8 +233,8 @@ class View:
         return self._patch(ops, window, live, open_now)
 
     def _op_of(self, old: Node | None, node: Node, spot: tuple[int, str]) -> Op:
-        at = self._order.index(spot)
-        after = self._order[at - 1][1] if at else None
+        before = next(self._order.irange(None, spot, (True, False), reverse=True), None)
+        after = None if before is None else before[1]
         if (
             old is not None
             and (old.turn, old.step) == (node.turn, node.step)

@@ -103,7 +103,7 @@ def the_beginning_is_not_known_at_event_one(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Window, "set_has_more", set_has_more)
 
 
-@fault()
+@fault("test_2_live_evicted_and_reconnected_show_the_same")
 def what_was_evicted_counts_as_not_there(patch: pytest.MonkeyPatch) -> None:
     old = Window.evict
 
@@ -116,7 +116,7 @@ def what_was_evicted_counts_as_not_there(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Window, "evict", evict)
 
 
-@fault()
+@fault("test_evict_stops_at_the_first_event_of_an_open_step")
 def eviction_goes_into_an_open_step(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Assembler, "_evictable", lambda self, before: before)
 
@@ -134,7 +134,7 @@ def a_delta_below_the_floor_is_taken(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Attempts, "_is_late", is_late)
 
 
-@fault()
+@fault("test_3_any_other_outcome_gives_the_attempt_up")
 def a_given_up_attempt_is_revived(patch: pytest.MonkeyPatch) -> None:
     old = Attempts.give_up
 
@@ -145,7 +145,7 @@ def a_given_up_attempt_is_revived(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Attempts, "give_up", give_up)
 
 
-@fault()
+@fault("test_3_a_higher_number_gives_up_the_lower_ones_of_its_step_alone")
 def a_higher_number_gives_nobody_up(patch: pytest.MonkeyPatch) -> None:
     old = Attempts.admit
 
@@ -178,25 +178,25 @@ def a_closing_step_keeps_its_attempts(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Attempts, "close", lambda self, floor: [])
 
 
-@fault()
+@fault("test_3_completed_keeps_the_deltas_until_the_step_closes")
 def completed_gives_the_attempt_up(patch: pytest.MonkeyPatch) -> None:
     old = Attempts.settle
     patch.setattr(Attempts, "settle", lambda self, name, outcome: old(self, name, Outcome.FAILED))
 
 
-@fault()
+@fault("test_3_any_other_outcome_gives_the_attempt_up")
 def a_failed_attempt_keeps_its_deltas(patch: pytest.MonkeyPatch) -> None:
     old = Attempts.settle
     completed = Outcome.COMPLETED
     patch.setattr(Attempts, "settle", lambda self, name, outcome: old(self, name, completed))
 
 
-@fault()
+@fault("test_3_a_settlement_told_ahead_is_remembered_until_its_turn_closes")
 def a_settlement_told_ahead_is_forgotten(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Attempts, "_settle_ahead", lambda self, name, outcome: None)
 
 
-@fault()
+@fault("test_3_an_event_gives_an_attempt_up_by_name_before_and_after")
 def an_event_gives_up_no_attempt(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Attempts, "give_up_name", lambda self, name, place: None)
 
@@ -212,7 +212,7 @@ def a_torn_attempt_is_extended_with_a_hole(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Attempts, "judge", judge)
 
 
-@fault()
+@fault("test_an_attempt_never_changes_its_turn_step_or_number")
 def an_attempt_may_change_its_place(patch: pytest.MonkeyPatch) -> None:
     old = Attempts.judge
 
@@ -241,7 +241,7 @@ def a_load_forgets_the_deltas(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Attempts, "deltas", lambda self: [])
 
 
-@fault()
+@fault("test_3_closing_acts_whenever_it_is_learned")
 def a_load_forgets_the_memory(patch: pytest.MonkeyPatch) -> None:
     old = Assembler.load
 
@@ -452,7 +452,7 @@ def liveness_rebuilds_nobody(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Assembler, "liveness", liveness)
 
 
-@fault()
+@fault("test_only_the_readers_of_what_changed_are_made_again")
 def another_state_that_was_read_is_not_recorded(patch: pytest.MonkeyPatch) -> None:
     def other(self: Any, kind: str, id: str) -> Any:
         entry = self._facts.tables.get(kind, {}).get(id)
@@ -469,7 +469,7 @@ def values_come_in_order_of_arrival(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Places, "_ordered", ordered)
 
 
-@fault()
+@fault("test_2_live_evicted_and_reconnected_show_the_same")
 def a_value_stays_when_its_context_goes(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Places, "clear", lambda self, entry, *, turn: [])
 
@@ -529,7 +529,7 @@ def a_patch_takes_no_group_away(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(View, "commit", without(RemoveGroup))
 
 
-@fault()
+@fault("test_text_goes_as_its_suffix")
 def a_patch_forgets_what_text_grew(patch: pytest.MonkeyPatch) -> None:
     old = views.text_changes
 

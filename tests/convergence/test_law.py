@@ -1003,3 +1003,24 @@ def test_a_patch_moves_a_node_with_its_anchor() -> None:
     patch = assembler.flush()["chat"]
     assert [op.to_json()["op"] for op in patch.ops] == ["move"]
     assert apply(before, patch).to_json() == assembler.view().snapshot().to_json()
+
+
+def test_evict_stops_at_the_first_event_of_an_open_step() -> None:
+    assembler = Assembler(toys(), VIEWS)
+    closed = (("step/start", {"turn": 1, "step": 1}), ("step/end", {"turn": 1, "step": 1}))
+    opened = (("step/start", {"turn": 1, "step": 2}), ("strange", {}))
+    assembler.load(log(*closed, *opened), has_more=False)
+    assembler.evict(5)
+    assert (assembler.window.first, assembler.window.last) == (3, 4)
+    assembler.append(Event(5, "step/end", {"turn": 1, "step": 2}))
+    assembler.evict(5)
+    assert (assembler.window.first, assembler.window.last) == (5, 5)
+
+
+@pytest.mark.parametrize("other", [{"turn": 2}, {"step": 2}, {"number": 2}])
+def test_an_attempt_never_changes_its_turn_step_or_number(other: dict[str, int]) -> None:
+    assembler = held(piece(0))
+    before = assembler.deltas
+    with pytest.raises(ConflictError):
+        assembler.emit(piece(1, **other))
+    assert assembler.deltas == before
