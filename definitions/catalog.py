@@ -7,6 +7,7 @@ from definitions.approval import Approval
 from definitions.assistant import Assistant
 from definitions.draft import Draft
 from definitions.fallback import Fallback
+from definitions.inbox import Inbox
 from definitions.message import Message
 from definitions.permission import Permission
 from definitions.process import Process
@@ -24,6 +25,7 @@ def catalog(*, quiet: frozenset[str] = QUIET_TYPES) -> tuple[Definition | GroupD
     `quiet` are unknown event types that are kept and have no row.
     """
     return (
+        Inbox(),
         Message(),
         Assistant(),
         Draft(),

@@ -12,7 +12,14 @@ from assembler.engine.events import Position
 from assembler.engine.values import Json, Object, Text
 from definitions.nodes import PartialReader
 
-__all__ = ["ApprovalState", "DraftBlock", "DraftState", "Preview", "ToolState"]
+__all__ = [
+    "ApprovalState",
+    "DraftBlock",
+    "DraftState",
+    "InboxState",
+    "Preview",
+    "ToolState",
+]
 
 
 class Preview(Struct, frozen=True, gc=False):
@@ -77,3 +84,13 @@ class DraftState(Struct, frozen=True, gc=False):
     shown: Object | None = None
     """The usage to show while the answer runs: that of the 1st, 2nd, 4th, 8th, … time. A server
     that tells it with every chunk would have the whole answer sent again with every chunk."""
+
+
+class InboxState(Struct, frozen=True, gc=False):
+    """The newest claims up to one splice: message id and the queue it was taken from."""
+
+    claims: tuple[tuple[str, str], ...] = ()
+
+    def queue_of(self, message_id: str) -> str | None:
+        """The queue that the last claim of a message names; None: no claim of it is known."""
+        return next((queue for name, queue in reversed(self.claims) if name == message_id), None)

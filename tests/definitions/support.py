@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from assembler.engine.definition import START, UNNAMED, Context, Definition, Match, Node
+from assembler.engine.definition import START, UNNAMED, Context, Definition, Match, Node, Reader
 from assembler.engine.events import Delta, Event, Position
 from assembler.engine.locations import Status
 
-__all__ = ["Seen", "Surroundings", "delta", "event", "fold", "matched", "seen", "shown"]
+__all__ = ["Looking", "Seen", "Surroundings", "delta", "event", "fold", "matched", "seen", "shown"]
 
 Item = Event | Delta
 
@@ -51,23 +51,38 @@ def matched(definition: Definition, items: Iterable[Item], id_: str | None = Non
     return sorted(found, key=lambda match: (match.position, match.attempt or ""))
 
 
-def fold(definition: Definition, matches: list[Match]) -> Any:
+def fold(definition: Definition, matches: list[Match], reader: Reader | None = None) -> Any:
     """The State of these Matches, one by one; None without a start."""
     start = next((match for match in matches if match.role is START), None)
     if start is None:
         return None
-    state = definition.start(start, None)  # type: ignore[arg-type]  # nobody here looks back
+    state = definition.start(start, reader or Looking())
     for match in matches:
         if match is not start:
             state = definition.update(state, match)
     return state
 
 
+class Looking:
+    """A Reader of what is given: by kind, the nearest Context before."""
+
+    def __init__(self, *, complete: bool = True, **before: tuple[str, Any]) -> None:
+        self.complete = complete
+        self._before = before
+
+    def previous(self, kind: str) -> tuple[str, Any] | None:
+        return self._before.get(kind)
+
+
 class Seen:
     """A Context."""
 
     def __init__(
-        self, definition: Definition, items: Iterable[Item], id_: str | None = None
+        self,
+        definition: Definition,
+        items: Iterable[Item],
+        id_: str | None = None,
+        reader: Reader | None = None,
     ) -> None:
         items = list(items)
         self.matches = matched(definition, items, id_)
@@ -76,7 +91,7 @@ class Seen:
         self.id = id_ or (taken[0][0] if taken and taken[0] else "")
         self.key = f"{self.kind}:{self.id}"
         self.start = next((match for match in self.matches if match.role is START), None)
-        self.state = fold(definition, self.matches)
+        self.state = fold(definition, self.matches, reader)
 
 
 class Surroundings:
@@ -87,11 +102,13 @@ class Surroundings:
         others: Mapping[tuple[str, str], Any] | None = None,
         unstarted: Mapping[tuple[str, str], Sequence[Match]] | None = None,
         turns: Mapping[tuple[str, str], Status] | None = None,
+        values: Mapping[str, Mapping[str, Any]] | None = None,
         **facts: Any,
     ) -> None:
         self._others = others or {}
         self._unstarted = unstarted or {}
         self._turns = turns or {}
+        self._values = values or {}
         self._facts = {
             "turn": 1,
             "step": 1,
@@ -111,6 +128,10 @@ class Surroundings:
             raise AttributeError(name) from None
         self.read.append(name)
         return fact
+
+    def step_values(self, kind: str) -> Mapping[str, Any]:
+        self.read.append(f"step values of {kind}")
+        return self._values.get(kind, {})
 
     def other(self, kind: str, id_: str) -> Any:
         self.read.append(f"{kind}:{id_}")

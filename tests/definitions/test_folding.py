@@ -12,7 +12,7 @@ from assembler.engine.events import Delta, Event, Position
 from assembler.engine.locations import Status
 from definitions import catalog
 from definitions.events import DELTA_TYPES, EVENT_TYPES
-from tests.definitions.support import Seen, Surroundings, delta, event
+from tests.definitions.support import Looking, Seen, Surroundings, delta, event
 
 DEFINITIONS = [each for each in catalog() if isinstance(each, Definition)]
 
@@ -62,6 +62,12 @@ EVENT_DATA: dict[str, st.SearchStrategy[Any]] = {
     "permission/request": REQUEST,
     "permission/answer": REQUEST,
     "user/message": st.fixed_dictionaries({"message_id": CALL}),
+    "inbox/spliced": st.fixed_dictionaries(
+        {
+            "queue": st.sampled_from(["next-step", "next-turn"]),
+            "claimed": st.lists(CALL, max_size=2),
+        }
+    ),
 }
 
 Item = Event | Delta
@@ -87,6 +93,7 @@ def streams(draw: st.DrawFn, *, most: int = 12) -> list[Item]:
 FIELDS = (
     *("call_id", "name", "arguments", "parent_call_id", "text", "block", "block_type", "value"),
     *("usage", "turn", "step", "content", "message_id", "source", "reason", "error", "is_error"),
+    *("queue", "added", "claimed"),
     *("request_id", "input", "decision", "updated_input", "attempt", "interrupted", "synthetic"),
 )
 
@@ -129,7 +136,7 @@ def test_extend_equals_updates_one_by_one(items: list[Item], data: st.DataObject
             if context.start is None:
                 continue
             rest = [match for match in context.matches if match is not context.start]
-            state = definition.start(context.start, None)  # type: ignore[arg-type]
+            state = definition.start(context.start, Looking())
             while rest:
                 cut = data.draw(st.integers(1, len(rest)))
                 state, rest = definition.extend(state, rest[:cut]), rest[cut:]
@@ -143,7 +150,7 @@ def test_a_state_has_any_number_of_futures(items: list[Item]) -> None:
             if context.start is None:
                 continue
             later = [match for match in context.matches if match is not context.start]
-            state = definition.start(context.start, None)  # type: ignore[arg-type]
+            state = definition.start(context.start, Looking())
             before = repr(state)
             first = definition.extend(state, later)
             as_it_was = repr(first)

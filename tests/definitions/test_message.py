@@ -7,8 +7,11 @@ from typing import Any
 import pytest
 
 from assembler.engine.definition import START, Node
+from assembler.engine.events import Event
 from definitions.message import Message
-from tests.definitions.support import Surroundings, delta, event, seen, shown
+from definitions.shared import InboxState
+from tests.definitions.bench import every_way, keys_of, live
+from tests.definitions.support import Looking, Seen, Surroundings, delta, event, seen, shown
 
 MESSAGE = Message()
 CONTENT = [{"type": "text", "text": "hi"}]
@@ -59,3 +62,74 @@ def test_the_first_of_one_id_stays() -> None:
     first = event(2, "user/message", message_id="m1", content=CONTENT)
     again = event(3, "user/message", message_id="m1", content=[])
     assert shown(MESSAGE, first, again) == {"content": CONTENT, "source": None}
+
+
+STEERED = InboxState((("m1", "next-step"),))
+
+
+def claim(seq: int, *claimed: str, queue: str = "next-step") -> Event:
+    return event(seq, "inbox/spliced", queue=queue, added=[], claimed=list(claimed))
+
+
+def said(seq: int, message_id: str, **data: Any) -> Event:
+    return event(seq, "user/message", message_id=message_id, content=CONTENT, **data)
+
+
+def kind_of(reader: Looking, scope: Surroundings, **data: Any) -> str:
+    node = MESSAGE.build(Seen(MESSAGE, [said(5, "m1", **data)], reader=reader), scope)
+    assert node is not None
+    return node.kind
+
+
+@pytest.mark.parametrize("source", [None, {"kind": "user"}, {"kind": "hook"}])
+def test_what_was_claimed_for_the_next_step_steers(source: Any) -> None:
+    before = Looking(inbox=("4", STEERED))
+    assert kind_of(before, Surroundings(), source=source) == "steering"
+    for at in (6, 9):
+        behind = Surroundings({("inbox", str(at)): STEERED})
+        assert kind_of(Looking(), behind, source=source) == "steering"
+
+
+def test_a_claim_for_the_next_turn_or_far_behind_does_not_steer() -> None:
+    far = Surroundings({("inbox", "10"): STEERED})
+    assert kind_of(Looking(), far) == "user"
+    turn = InboxState((("m1", "next-turn"),))
+    assert kind_of(Looking(inbox=("4", turn)), Surroundings()) == "user"
+    assert kind_of(Looking(inbox=("4", turn)), Surroundings(), source={"kind": "a"}) == "context"
+    # What a claim before it says is not asked again.
+    scope = Surroundings({("inbox", "6"): STEERED})
+    assert kind_of(Looking(inbox=("4", turn)), scope) == "user"
+    assert scope.read == []
+
+
+OPEN = [event(1, "turn/start", turn=1), event(2, "step/start", turn=1, step=1)]
+END = event(4, "step/end", turn=1, step=1)
+
+
+def test_it_steers_wherever_the_log_has_the_claim() -> None:
+    before = [claim(5, "m1", "m2"), claim(6), claim(7, "m3", queue="next-turn")]
+    step = event(8, "step/start", turn=1, step=2)
+    messages = [said(9, "m1"), said(10, "m2"), said(11, "m3"), said(12, "m4")]
+    bench = every_way([*OPEN, said(3, "m0"), END, *before, step, *messages])
+    assert keys_of(bench) == ["user:m0", "steering:m1", "steering:m2", "user:m3", "user:m4"]
+
+    step = event(7, "step/start", turn=1, step=2)
+    bench = every_way([*OPEN, said(3, "m0"), END, said(5, "m1"), said(6, "m2"), step,
+                       claim(8, "m1", "m2"), said(9, "m3")])  # fmt: skip
+    assert keys_of(bench) == ["user:m0", "steering:m1", "steering:m2", "user:m3"]
+
+
+def test_a_claim_on_an_older_page_is_learned_with_it() -> None:
+    bench = live(("load", [claim(5), said(6, "m1")], True))
+    assert keys_of(bench) == ["user:m1"]
+    bench.do("prepend", [claim(4, "m1")], True)
+    bench.check()
+    assert keys_of(bench) == ["steering:m1"]
+
+
+def test_a_claim_that_comes_behind_turns_it_once() -> None:
+    bench = live(*OPEN, said(3, "m1"))
+    assert keys_of(bench) == ["user:m1"]
+    bench.do("append", claim(4, "m1"))
+    bench.check()
+    assert keys_of(bench) == ["steering:m1"]
