@@ -12,6 +12,7 @@ from definitions.message import Message
 from definitions.permission import Permission
 from definitions.process import Process
 from definitions.quiet import QUIET_TYPES
+from definitions.request import Request
 from definitions.retry import Retry
 from definitions.tool import Tool
 from definitions.turn_error import TurnError
@@ -32,6 +33,7 @@ def catalog(*, quiet: frozenset[str] = QUIET_TYPES) -> tuple[Definition | GroupD
         Tool(),
         Approval(),
         Permission(),
+        Request(),
         Retry(),
         TurnError(),
         Fallback(quiet=frozenset(quiet)),

@@ -40,6 +40,7 @@ FIELDS: Mapping[str, Mapping[str, Json]] = {
         "row": None,
     },
     "permission": {"call_id": None, "input": None, "decision": None, "updated_input": None},
+    "retry": {"attempts": (), "status": None},
     "turn-error": {"error": None},
     "unknown": {"type": None, "data": None},
 }

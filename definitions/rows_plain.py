@@ -132,6 +132,11 @@ def _permission(node: Node) -> tuple[str, str, str]:
     return str(node.data["decision"]), node.kind, _call(node.data["input"] or {})
 
 
+def _retry(node: Node) -> tuple[str, str, str]:
+    last = node.data["attempts"][-1]
+    return str(node.data["status"]), node.kind, _pairs({**last, "state": None})
+
+
 def _turn_error(node: Node) -> tuple[str, str, str]:
     return "failed", node.kind, _pairs(node.data["error"] or {})
 
@@ -193,6 +198,7 @@ _READS: Mapping[str, Callable[[Node], tuple[str, str, str]]] = {
     "assistant": _assistant,
     "tool": _tool,
     "permission": _permission,
+    "retry": _retry,
     "turn-error": _turn_error,
     "unknown": _unknown,
 }

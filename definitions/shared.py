@@ -16,8 +16,11 @@ __all__ = [
     "ApprovalState",
     "DraftBlock",
     "DraftState",
+    "GivenUp",
     "InboxState",
     "Preview",
+    "RequestState",
+    "StepUsage",
     "ToolState",
 ]
 
@@ -94,3 +97,31 @@ class InboxState(Struct, frozen=True, gc=False):
     def queue_of(self, message_id: str) -> str | None:
         """The queue that the last claim of a message names; None: no claim of it is known."""
         return next((queue for name, queue in reversed(self.claims) if name == message_id), None)
+
+
+class GivenUp(Struct, frozen=True, gc=False):
+    """An attempt that is given up: since when, and what it had used."""
+
+    attempt: str | None
+    at: Position
+    usage: Object | None = None
+
+
+class RequestState(Struct, frozen=True, gc=False):
+    """The model call of one step.
+
+    `spoke` is the highest number of an attempt that is held, `given_up` are those that a retry or a
+    fallback names, each once, and `message` is the payload that counts.
+    """
+
+    spoke: int = 0
+    given_up: tuple[GivenUp, ...] = ()
+    message: Object | None = None
+    message_at: Position = Position(0)
+
+
+class StepUsage(Struct, frozen=True, gc=False):
+    """What a step publishes: the usage of its message, and of each attempt that was given up."""
+
+    usage: Object | None = None
+    lost: tuple[Object, ...] = ()

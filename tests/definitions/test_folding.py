@@ -62,6 +62,16 @@ EVENT_DATA: dict[str, st.SearchStrategy[Any]] = {
     "permission/request": REQUEST,
     "permission/answer": REQUEST,
     "user/message": st.fixed_dictionaries({"message_id": CALL}),
+    "llm/retry": st.fixed_dictionaries(
+        {
+            "turn": st.just(1),
+            "step": st.just(1),
+            "retry_id": CALL,
+            "attempt": CALL,
+            "number": BLOCK,
+        },
+        optional={"usage": st.fixed_dictionaries({"input_tokens": BLOCK})},
+    ),
     "inbox/spliced": st.fixed_dictionaries(
         {
             "queue": st.sampled_from(["next-step", "next-turn"]),
@@ -93,7 +103,7 @@ def streams(draw: st.DrawFn, *, most: int = 12) -> list[Item]:
 FIELDS = (
     *("call_id", "name", "arguments", "parent_call_id", "text", "block", "block_type", "value"),
     *("usage", "turn", "step", "content", "message_id", "source", "reason", "error", "is_error"),
-    *("queue", "added", "claimed"),
+    *("queue", "added", "claimed", "retry_id", "number", "delay_ms"),
     *("request_id", "input", "decision", "updated_input", "attempt", "interrupted", "synthetic"),
 )
 
@@ -105,7 +115,7 @@ def oddities(draw: st.DrawFn) -> list[Item]:
     for number in range(1, draw(st.integers(1, 5)) + 1):
         data = draw(st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=6))
         if draw(FLAG):
-            data["call_id"] = data["message_id"] = data["request_id"] = "x"
+            data.update(dict.fromkeys(("call_id", "message_id", "request_id", "retry_id"), "x"))
         if draw(FLAG):
             data["turn"] = data["step"] = 1
         type_ = draw(st.sampled_from(sorted(EVENT_TYPES | DELTA_TYPES | {"vendor/note"})))

@@ -1,0 +1,86 @@
+"""The model call of one step: which attempts spoke, which were given up, and its message.
+
+State alone, by step, shown by nobody: `retry`, `turn_limit` and `turn_tail` read it. Of an attempt
+its first delta is enough, so that a long answer costs nothing here. Not here: what an attempt says
+(`assistant`, `tool`, `draft`).
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from assembler.engine.definition import (
+    NONE,
+    START,
+    Cadence,
+    Context,
+    Definition,
+    Match,
+    Reader,
+    Role,
+    Scope,
+)
+from assembler.engine.events import Delta, Event
+from assembler.engine.values import Object
+from definitions.events import DELTA_TYPES, named, step_of
+from definitions.shared import GivenUp, RequestState, StepUsage
+
+__all__ = ["Request"]
+
+_GIVES_UP = frozenset({"llm/retry", "llm/fallback"})
+
+
+class Request(Definition):
+    """One model call with all its attempts. The id is `turn.step`."""
+
+    kind = "request"
+    takes = frozenset({*DELTA_TYPES, *_GIVES_UP, "assistant/message"})
+
+    def match(self, item: Event | Delta) -> tuple[str, Role] | None:
+        if type(item) is Delta and (item.ordinal != 0 or item.number < 1):
+            return None  # not the first of an attempt, or a side stream
+        step = step_of(item)
+        return None if step is None else (step, START)
+
+    def start(self, match: Match, reader: Reader) -> RequestState:
+        return self.update(RequestState(), match)
+
+    def update(self, state: RequestState, match: Match) -> RequestState:
+        if type(match.item) is Delta:
+            spoke = max(state.spoke, match.item.number)
+            return state if spoke == state.spoke else replace(state, spoke=spoke)
+        return _give_up(state, match) if match.type in _GIVES_UP else _settle(state, match)
+
+    def place(self, context: Context, scope: Scope) -> StepUsage | None:
+        state: RequestState | None = context.state
+        if state is None or scope.step is None:
+            return None
+        told = None if state.message is None else state.message.get("usage")
+        usage = told if type(told) is Object else None
+        lost = tuple([given.usage for given in state.given_up if given.usage is not None])
+        return StepUsage(usage, lost) if usage is not None or lost else None
+
+    def cadence(self, match: Match) -> Cadence:
+        return NONE
+
+
+def _give_up(state: RequestState, match: Match) -> RequestState:
+    """Count an attempt once, however often it is said that it is given up."""
+    attempt, usage = named(match.data, "attempt"), match.data.get("usage")
+    new = GivenUp(attempt, match.position, usage if type(usage) is Object else None)
+    for at, old in enumerate(state.given_up):
+        if attempt is not None and old.attempt == attempt:
+            if old.usage is not None or new.usage is None:
+                return state
+            known = replace(old, usage=new.usage)
+            given_up = (*state.given_up[:at], known, *state.given_up[at + 1 :])
+            return replace(state, given_up=given_up)
+    return replace(state, given_up=(*state.given_up, new))
+
+
+def _settle(state: RequestState, match: Match) -> RequestState:
+    """Take the first message; an interrupted one gives way to one that is not."""
+    message = state.message
+    if message is not None and (not message.get("interrupted") or match.data.get("interrupted")):
+        return state
+    return replace(state, message=match.data, message_at=match.position)
