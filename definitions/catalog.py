@@ -16,6 +16,8 @@ from definitions.request import Request
 from definitions.retry import Retry
 from definitions.tool import Tool
 from definitions.turn_error import TurnError
+from definitions.turn_limit import TurnLimit
+from definitions.turn_tail import TurnTail
 
 __all__ = ["catalog"]
 
@@ -36,6 +38,8 @@ def catalog(*, quiet: frozenset[str] = QUIET_TYPES) -> tuple[Definition | GroupD
         Request(),
         Retry(),
         TurnError(),
+        TurnLimit(),
+        TurnTail(),
         Fallback(quiet=frozenset(quiet)),
         Process(),
     )

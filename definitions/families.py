@@ -10,7 +10,17 @@ from functools import lru_cache
 
 from msgspec import Struct
 
-__all__ = ["CATEGORIES", "FAMILIES", "GENERIC", "Family", "category_of", "family_of"]
+from assembler.engine.values import Object
+
+__all__ = [
+    "CATEGORIES",
+    "FAMILIES",
+    "GENERIC",
+    "Family",
+    "category_of",
+    "family_of",
+    "files_of",
+]
 
 
 class Family(Struct, frozen=True):
@@ -166,3 +176,15 @@ def family_of(name: str) -> Family:
 def category_of(name: str) -> str:
     """Give the category under which groups count a tool. O(1)."""
     return family_of(name).category
+
+
+_WRITES = frozenset({"write", "edit"})
+_PATHS = ("path", "file_path", "filePath", "target_file", "notebook_path", "filename", "file")
+
+
+def files_of(name: str, arguments: Object | None) -> tuple[str, ...]:
+    """Give the files that a call writes or changes, by its family and its arguments. O(1)."""
+    if arguments is None or family_of(name).name not in _WRITES:
+        return ()
+    told = (arguments.get(field) for field in _PATHS)
+    return tuple([path for path in told if type(path) is str and path][:1])

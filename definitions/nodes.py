@@ -42,6 +42,15 @@ FIELDS: Mapping[str, Mapping[str, Json]] = {
     "permission": {"call_id": None, "input": None, "decision": None, "updated_input": None},
     "retry": {"attempts": (), "status": None},
     "turn-error": {"error": None},
+    "turn-limit": {"stop_reason": None},
+    "turn-tail": {
+        "status": None,
+        "duration_ms": None,
+        "usage": None,
+        "calls": {},
+        "failed": 0,
+        "files": (),
+    },
     "unknown": {"type": None, "data": None},
 }
 """For each kind its fields, in the order of the wire, with what stands there while unknown."""

@@ -141,6 +141,14 @@ def _turn_error(node: Node) -> tuple[str, str, str]:
     return "failed", node.kind, _pairs(node.data["error"] or {})
 
 
+def _turn_limit(node: Node) -> tuple[str, str, str]:
+    return "failed", node.kind, "the answer was cut: it became too long"
+
+
+def _turn_tail(node: Node) -> tuple[str, str, str]:
+    return str(node.data["status"]), node.kind, _pairs({**node.data, "status": None})
+
+
 def _unknown(node: Node) -> tuple[str, str, str]:
     return "", str(node.data["type"]), _pairs(node.data["data"])
 
@@ -200,5 +208,7 @@ _READS: Mapping[str, Callable[[Node], tuple[str, str, str]]] = {
     "permission": _permission,
     "retry": _retry,
     "turn-error": _turn_error,
+    "turn-limit": _turn_limit,
+    "turn-tail": _turn_tail,
     "unknown": _unknown,
 }

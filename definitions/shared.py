@@ -14,6 +14,7 @@ from definitions.nodes import PartialReader
 
 __all__ = [
     "ApprovalState",
+    "CallSummary",
     "DraftBlock",
     "DraftState",
     "GivenUp",
@@ -52,6 +53,15 @@ class ToolState(Struct, frozen=True, gc=False):
     output: Text | None = None
     previews: tuple[Preview, ...] = ()
     odd: tuple[tuple[str, Position], ...] = ()
+
+
+class CallSummary(Struct, frozen=True, gc=False):
+    """What a dispatched call publishes on its step: its name, whether it failed, and the files that
+    it wrote or changed."""
+
+    name: str | None
+    failed: bool = False
+    files: tuple[str, ...] = ()
 
 
 class ApprovalState(Struct, frozen=True, gc=False):

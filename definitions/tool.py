@@ -31,8 +31,9 @@ from assembler.engine.locations import Status
 from assembler.engine.values import Json, Object, Text, freeze_object
 from definitions.arguments import InvalidArguments, complete, same_json
 from definitions.events import named, runs, text_of
+from definitions.families import files_of
 from definitions.nodes import FIELDS, PartialReader, ToolNode
-from definitions.shared import ApprovalState, Preview, ToolState
+from definitions.shared import ApprovalState, CallSummary, Preview, ToolState
 
 __all__ = ["Tool"]
 
@@ -73,6 +74,12 @@ class Tool(Definition):
         for run in runs(matches):
             state = _fold(state, run)
         return state
+
+    def place(self, context: Context, scope: Scope) -> CallSummary | None:
+        state: ToolState | None = context.state
+        if state is None or state.call is None or scope.step is None:
+            return None
+        return _summary(state, scope, context.id)
 
     def notes(self, context: Context, scope: Scope) -> Sequence[tuple[str, Position]]:
         state = _state(context)
@@ -282,11 +289,26 @@ def _stage(state: ToolState) -> str:
 def _outcome(state: ToolState, scope: Scope) -> str | None:
     """Derive how it ended. What is open is read only where it decides."""
     if state.result is not None:
-        failed = state.result.get("is_error") or state.result.get("error") is not None
-        return "failed" if failed else "succeeded"
+        return "failed" if _failed(state.result) else "succeeded"
     if state.call is None:
         return None
     return "unsettled" if scope.closed or scope.live is False else None
+
+
+def _failed(result: Object) -> bool:
+    return bool(result.get("is_error")) or result.get("error") is not None
+
+
+def _summary(state: ToolState, scope: Scope, call_id: str) -> CallSummary:
+    """Say what the call was for its turn; files are those of a call that succeeded."""
+    name = _name(state)
+    if state.result is None or name is None or _failed(state.result):
+        return CallSummary(name, state.result is not None and _failed(state.result))
+    if not files_of(name, state.arguments):
+        return CallSummary(name)
+    approval: ApprovalState | None = scope.other("approval", call_id)
+    runs_instead = None if approval is None else approval.updated_input
+    return CallSummary(name, files=files_of(name, runs_instead or state.arguments))
 
 
 def _show_call(fields: dict[str, Any], call: Object, state: ToolState) -> None:

@@ -1,0 +1,113 @@
+"""How a turn went: shown at its end, from what its steps and calls publish.
+
+Nothing is summed up before the turn ends. Not here: the error that ended it (`turn_error`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from assembler.engine.definition import START, Context, Definition, Match, Node, Reader, Role, Scope
+from assembler.engine.events import Event
+from assembler.engine.values import Json, Object
+from definitions.events import is_int
+from definitions.nodes import node
+from definitions.shared import CallSummary, StepUsage
+
+__all__ = ["TurnState", "TurnTail"]
+
+_COUNTED = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
+
+class TurnState(Struct, frozen=True, gc=False):
+    """When a turn began and ended, and the payload of its end."""
+
+    started: int | None = None
+    ended: int | None = None
+    end: Object | None = None
+
+
+class TurnTail(Definition):
+    """Shows at `turn/end`, and stands there. The id is the turn."""
+
+    kind = "turn-tail"
+    target = "chat"
+    takes = frozenset({"turn/start", "turn/end"})
+
+    def match(self, item: Event) -> tuple[str, Role] | None:
+        turn = item.data.get("turn")
+        return (str(turn), START) if type(item) is Event and is_int(turn) else None
+
+    def start(self, match: Match, reader: Reader) -> TurnState:
+        return self.update(TurnState(), match)
+
+    def update(self, state: TurnState, match: Match) -> TurnState:
+        """Take the first of each."""
+        if match.type == "turn/start":
+            return state if state.started is not None else replace(state, started=match.time)
+        return state if state.end is not None else replace(state, end=match.data, ended=match.time)
+
+    def anchor(self, context: Context) -> Match:
+        matches = context.matches
+        return next((match for match in matches if match.type == "turn/end"), matches[0])
+
+    def build(self, context: Context, scope: Scope) -> Node | None:
+        state: TurnState | None = context.state
+        if state is None or state.end is None:
+            return None
+        calls: Mapping[str, CallSummary] = scope.step_values("tool")
+        fields = {
+            "status": state.end.get("reason"),
+            "duration_ms": _duration(state),
+            "usage": _usage(scope.step_values("request").values()),
+            "calls": _counts(calls.values()),
+            "failed": sum(call.failed for call in calls.values()),
+            "files": tuple(dict.fromkeys(path for call in calls.values() for path in call.files)),
+        }
+        return node("turn-tail", context.id, fields)
+
+
+def _duration(state: TurnState) -> int | None:
+    """None while its beginning is not loaded."""
+    if state.started is None or state.ended is None:
+        return None
+    return max(state.ended - state.started, 0)
+
+
+def _usage(steps: Iterable[StepUsage]) -> dict[str, Any] | None:
+    """Add up what the steps used, and apart from it what was lost; None when nobody told."""
+    steps = tuple(steps)
+    if not steps:
+        return None
+    lost = [usage for step in steps for usage in step.lost]
+    used = _sum(step.usage for step in steps if step.usage is not None)
+    return {**used, "lost": _sum(lost) if lost else None}
+
+
+def _sum(usages: Iterable[Object]) -> dict[str, int]:
+    """Add up each number that was told; what a provider calls its own is not added up."""
+    total: dict[str, int] = {}
+    for usage in usages:
+        for name in _COUNTED:
+            told: Json = usage.get(name)
+            if is_int(told):
+                total[name] = total.get(name, 0) + told
+    return {name: total[name] for name in _COUNTED if name in total}
+
+
+def _counts(calls: Iterable[CallSummary]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for call in calls:
+        if call.name is not None:
+            counts[call.name] = counts.get(call.name, 0) + 1
+    return counts
