@@ -5,6 +5,8 @@ from __future__ import annotations
 from assembler.engine.definition import Definition, GroupDefinition
 from definitions.approval import Approval
 from definitions.assistant import Assistant
+from definitions.command import Command
+from definitions.compaction import Compaction
 from definitions.draft import Draft
 from definitions.fallback import Fallback
 from definitions.inbox import Inbox
@@ -40,6 +42,8 @@ def catalog(*, quiet: frozenset[str] = QUIET_TYPES) -> tuple[Definition | GroupD
         TurnError(),
         TurnLimit(),
         TurnTail(),
+        Compaction(),
+        Command(),
         Fallback(quiet=frozenset(quiet)),
         Process(),
     )

@@ -51,6 +51,8 @@ FIELDS: Mapping[str, Mapping[str, Json]] = {
         "failed": 0,
         "files": (),
     },
+    "compaction": {"status": None, "summary": None, "before_seq": None},
+    "command": {"name": None, "arguments": None, "status": None, "output": None},
     "unknown": {"type": None, "data": None},
 }
 """For each kind its fields, in the order of the wire, with what stands there while unknown."""

@@ -149,6 +149,15 @@ def _turn_tail(node: Node) -> tuple[str, str, str]:
     return str(node.data["status"]), node.kind, _pairs({**node.data, "status": None})
 
 
+def _compaction(node: Node) -> tuple[str, str, str]:
+    return str(node.data["status"]), node.kind, _value(node.data["summary"] or "")
+
+
+def _command(node: Node) -> tuple[str, str, str]:
+    said = [_value(node.data[field]) for field in ("arguments", "output") if node.data[field]]
+    return str(node.data["status"]), f"/{node.data['name'] or '?'}", "  → ".join(said)
+
+
 def _unknown(node: Node) -> tuple[str, str, str]:
     return "", str(node.data["type"]), _pairs(node.data["data"])
 
@@ -210,5 +219,7 @@ _READS: Mapping[str, Callable[[Node], tuple[str, str, str]]] = {
     "turn-error": _turn_error,
     "turn-limit": _turn_limit,
     "turn-tail": _turn_tail,
+    "compaction": _compaction,
+    "command": _command,
     "unknown": _unknown,
 }

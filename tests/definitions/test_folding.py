@@ -104,8 +104,12 @@ FIELDS = (
     *("call_id", "name", "arguments", "parent_call_id", "text", "block", "block_type", "value"),
     *("usage", "turn", "step", "content", "message_id", "source", "reason", "error", "is_error"),
     *("queue", "added", "claimed", "retry_id", "number", "delay_ms"),
+    *("compaction_id", "before_seq", "command_id", "output", "stop_reason"),
     *("request_id", "input", "decision", "updated_input", "attempt", "interrupted", "synthetic"),
 )
+
+
+SAME = ("call_id", "message_id", "request_id", "retry_id", "compaction_id", "command_id")
 
 
 @st.composite
@@ -115,7 +119,7 @@ def oddities(draw: st.DrawFn) -> list[Item]:
     for number in range(1, draw(st.integers(1, 5)) + 1):
         data = draw(st.dictionaries(st.sampled_from(FIELDS), ODD, max_size=6))
         if draw(FLAG):
-            data.update(dict.fromkeys(("call_id", "message_id", "request_id", "retry_id"), "x"))
+            data.update(dict.fromkeys(SAME, "x"))
         if draw(FLAG):
             data["turn"] = data["step"] = 1
         type_ = draw(st.sampled_from(sorted(EVENT_TYPES | DELTA_TYPES | {"vendor/note"})))
