@@ -28,6 +28,7 @@ from assembler.recordings.files import atomic
 from assembler.recordings.format import Operation, Recording, check_operation, frozen, read_lines
 from assembler.recordings.matching import first_difference, missing_from
 from assembler.recordings.running import missing_needs
+from definitions.nodes import FIELDS as NODE_KINDS
 
 OURS = Path(__file__).parents[2] / "recordings"
 FILES = sorted(OURS.glob("*.jsonl"))
@@ -74,6 +75,12 @@ def test_our_recordings_hold(path: Path) -> None:
     result = check(path)
     assert result, [str(failure.difference) for failure in result.reports[0].failures]
     assert str(result) == "1 passed, 0 failed"
+
+
+def test_one_recording_has_every_kind_of_row() -> None:
+    recording = read(OURS / "every-kind.jsonl")
+    last = [each.fields["nodes"] for each in recording.operations if "nodes" in each.fields][-1]
+    assert {node["key"].partition(":")[0] for node in last} == set(NODE_KINDS)
 
 
 def test_the_readme_names_every_recording() -> None:
