@@ -38,7 +38,11 @@ class TurnState(Struct, frozen=True, gc=False):
 
 
 class TurnTail(Definition):
-    """Shows at `turn/end`, and stands there. The id is the turn."""
+    """Shows at `turn/end`, and stands there. The id is the turn.
+
+    What it adds up is not known (None) while the beginning of the turn is on an older page: sums of
+    a part would be wrong, and made again with every page.
+    """
 
     kind = "turn-tail"
     target = "chat"
@@ -65,23 +69,27 @@ class TurnTail(Definition):
         state: TurnState | None = context.state
         if state is None or state.end is None:
             return None
-        calls: Mapping[str, CallSummary] = scope.step_values("tool")
-        fields = {
-            "status": state.end.get("reason"),
-            "duration_ms": _duration(state),
-            "usage": _usage(scope.step_values("request").values()),
-            "calls": _counts(calls.values()),
-            "failed": sum(call.failed for call in calls.values()),
-            "files": tuple(dict.fromkeys(path for call in calls.values() for path in call.files)),
-        }
+        fields = {"status": state.end.get("reason"), "duration_ms": _duration(state)}
+        if state.started is not None or scope.complete:
+            fields.update(_totals(scope))
         return node("turn-tail", context.id, fields)
 
 
 def _duration(state: TurnState) -> int | None:
-    """None while its beginning is not loaded."""
     if state.started is None or state.ended is None:
         return None
     return max(state.ended - state.started, 0)
+
+
+def _totals(scope: Scope) -> dict[str, Any]:
+    """Add up the whole turn. O(what it published)."""
+    calls: Mapping[str, CallSummary] = scope.step_values("tool")
+    return {
+        "usage": _usage(scope.step_values("request").values()),
+        "calls": _counts(calls.values()),
+        "failed": sum(call.failed for call in calls.values()),
+        "files": tuple(dict.fromkeys(path for call in calls.values() for path in call.files)),
+    }
 
 
 def _usage(steps: Iterable[StepUsage]) -> dict[str, Any] | None:

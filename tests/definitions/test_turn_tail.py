@@ -73,13 +73,19 @@ def test_it_shows_at_the_end_and_reads_nothing_before() -> None:
     }
 
 
-def test_without_its_start_it_does_not_say_how_long_it_took() -> None:
+def test_without_its_start_it_adds_up_nothing() -> None:
     end = event(8, "turn/end", turn=1, reason="error")
-    made = shown(TAIL, end)
-    assert made is not None
-    assert (made["status"], made["duration_ms"]) == ("error", None)
+    unknown = dict.fromkeys(("duration_ms", "usage", "calls", "failed", "files"))
+    scope = Surroundings(complete=False)
+    assert TAIL.build(seen(TAIL, end), scope) is not None
+    assert scope.read == ["complete"]
+    assert shown(TAIL, end, complete=False) == {"status": "error", **unknown}
     again = event(9, "turn/end", turn=1, reason="completed")
-    assert shown(TAIL, end, again) == made
+    assert shown(TAIL, end, again, complete=False) == {"status": "error", **unknown}
+    # The log has no beginning of this turn: what is there is all of it.
+    whole = shown(TAIL, end)
+    assert whole is not None
+    assert (whole["calls"], whole["duration_ms"]) == ({}, None)
 
 
 @pytest.mark.parametrize("reason", ["completed", "cancelled", "error", "limit", "interrupted"])
