@@ -50,6 +50,34 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
     ),
     ("permission", {"decision": "pending", "input": {}}, ("pending", "permission", "")),
     ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "name: E")),
+    (
+        "retry",
+        {"status": "waiting", "attempts": [{"number": 1, "reason": "busy", "state": "waiting"}]},
+        ("waiting", "retry", "number: 1  reason: busy"),
+    ),
+    ("steering", {"content": [{"type": "text", "text": "hi"}]}, ("", "steering", "hi")),
+    (
+        "turn-limit",
+        {"stop_reason": "length"},
+        ("failed", "turn-limit", "the answer was cut: it became too long"),
+    ),
+    (
+        "turn-tail",
+        {"status": "completed", "duration_ms": 5, "usage": None, "files": ["a"]},
+        ("completed", "turn-tail", "duration_ms: 5  files: [a]"),
+    ),
+    ("compaction", {"status": "running", "summary": None}, ("running", "compaction", "")),
+    ("compaction", {"status": "done", "summary": "so"}, ("done", "compaction", "so")),
+    (
+        "command",
+        {"name": "model", "arguments": "small", "status": "done", "output": "ok"},
+        ("done", "/model", "small  → ok"),
+    ),
+    (
+        "command",
+        {"name": None, "arguments": None, "status": "failed", "output": None},
+        ("failed", "/?", ""),
+    ),
     ("unknown", {"type": "a/b", "data": {"x": 1.5}}, ("", "a/b", "x: 1.5")),
     ("something", {"x": False}, ("", "something", "x: false")),
 ]

@@ -132,7 +132,7 @@ def test_an_argument_of_50_megabytes(ask: Asked, file: Callable[..., Path]) -> N
 
 def test_check_counts(ask: Asked) -> None:
     status, out, err = ask("check", *sorted(OURS.glob("*.jsonl")))
-    assert (status, out, err) == (0, "6 passed, 0 failed\n", "")
+    assert (status, out, err) == (0, "7 passed, 0 failed\n", "")
 
 
 def test_check_says_where_and_both_values(ask: Asked, file: Callable[..., Path]) -> None:
@@ -344,7 +344,7 @@ def test_play_logs_what_changed_then_the_rows_then_the_verdict(ask: Asked) -> No
     assert told[-1] == "live and reload agree"
     assert len(told) < 80  # not one for each of the pieces
     assert "\x1b" not in out
-    writes = [line for line in told if "units.md" in line and "write_file" in line]
+    writes = [line for line in told if line.split()[3:4] == ["write_file"] and "units.md" in line]
     stages = [line.split()[2] for line in writes if line.split()[1] in "+~"]
     assert list(dict.fromkeys(stages)) == ["preparing", "running", "waiting", "succeeded"]
     assert all("docs/units.md  content: 15 lines, 468 B" in line for line in writes)
