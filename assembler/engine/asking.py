@@ -93,6 +93,8 @@ class Inquiry:
             took = spec.match(item)
             if took is None:
                 return
+            if type(took) is not tuple or len(took) != 2:  # noqa: PLR2004 - a pair
+                raise TypeError(f"match gives (text, Role) or None, not {took!r}")  # noqa: TRY301
             ident, role = took
             if type(ident) is not str or type(role) is not Role:
                 raise TypeError(f"match gives (text, Role) or None, not {took!r}")  # noqa: TRY301

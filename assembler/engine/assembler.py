@@ -171,7 +171,7 @@ class Assembler:
         self._derived.keep_faults(position(event.seq, 0), "", plan)
         return self._done(undo, urgent)
 
-    def emit(self, delta: Delta | Mapping[str, Any]) -> Cadence:
+    def emit(self, delta: Delta | Mapping[str, Any]) -> Cadence:  # noqa: C901, PLR0912 - inlined
         """Take one delta, or drop it and note why (`late-delta`, `torn-attempt`).
 
         A repeated ordinal is ignored. Raises `ConflictError` when the attempt changed its place
@@ -181,7 +181,7 @@ class Assembler:
         if type(delta) is not Delta or self._strict:
             return self._emit_checked(as_delta(delta))
         # The common case, without a call more than it needs: the next ordinal of a held attempt,
-        # for one Definition, at the end of its Context. All else goes the checked way.
+        # which one Definition accepts, at the end of its Context. All else goes the checked way.
         try:
             held = self._attempts.held.get(delta.attempt)
             specs = self._registry.by_type.get(delta.type, ())
@@ -191,7 +191,7 @@ class Assembler:
         if (
             held is None
             or guard.busy
-            or len(specs) != 1
+            or not specs
             or delta.ordinal != len(held.deltas)
             or held.torn
             or delta.step != held.step
@@ -211,23 +211,27 @@ class Assembler:
         if place <= held.last:
             return self._emit_checked(as_delta(delta))
         urgent = NONE
-        spec = specs[0]
         entry = None
-        guard.busy = True
+        plain = guard.busy = True
         try:
-            took = spec.match(delta)
-            plain = took is None
-            if took is not None:
+            for spec in specs:
+                took = spec.match(delta)
+                if took is None:
+                    continue
+                plain = entry is None
                 match = Match(Position(place), delta, took[1])
                 urgent = NOW if spec.cadence is None else spec.cadence(match)
                 entry = self._derived.tables[spec.kind].get(took[0])
-                plain = (
-                    entry is not None
+                if not (
+                    plain
+                    and entry is not None
                     and place > entry.last
                     and entry.start_at is not None
                     and type(took[1]) is Role
                     and type(urgent) is Cadence
-                )
+                ):
+                    plain = False
+                    break
         except Exception:
             plain = False
         finally:

@@ -56,7 +56,8 @@ def order_key(match: Match) -> tuple[int, str]:
 def blame(error: BaseException, spec: Spec, site: str, what: str) -> DefinitionError:
     """The error that `strict=True` raises for a Definition that raised."""
     return DefinitionError(
-        f"Definition {spec.kind!r} raised {type(error).__name__} in {site} at {what}: {error}"
+        f"Definition {spec.kind!r} raised {type(error).__name__} in {site} at "
+        f"{what.removesuffix(':')}: {error}"
     )
 
 

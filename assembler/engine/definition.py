@@ -202,6 +202,12 @@ class Node(Struct, frozen=True, gc=False, eq=False):
         data = freeze_object(self.data, NODE_DEPTH_MAX)
         return replace(self, data=data, key=key, position=position, turn=turn, step=step)
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Node) and self.equals(other)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.position))
+
     def equals(self, other: Node) -> bool:
         """All fields equal, data as JSON values."""
         return self is other or (
@@ -298,13 +304,21 @@ class Definition:
 class Group(Struct, frozen=True, gc=False, eq=False):
     """Consecutive Nodes that are shown together.
 
-    `members` are Node keys in view order; `data` is what its Group Definition summed up.
+    `members` are Node keys in view order; `data` is what its Group Definition summed up. The
+    `key` is that of the group while a client is connected: it names the member that was first when
+    the group was formed, so that the same history, loaded in another way, may give another one.
     """
 
     key: str
     kind: str
     members: tuple[str, ...]
     data: Json
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Group) and self.equals(other)
+
+    def __hash__(self) -> int:
+        return hash((self.key, self.members))
 
     def equals(self, other: Group, *, keys: bool = True) -> bool:
         """Same members and data, and (unless `keys` is False) the same key."""

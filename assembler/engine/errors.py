@@ -33,7 +33,8 @@ class GapError(AssemblerError):
     """Events `first` to `last` are missing; nothing was taken. Fetch them and try again."""
 
     def __init__(self, first: int, last: int) -> None:
-        super().__init__(f"events {first} to {last} are missing")
+        missing = f"event {first} is" if first == last else f"events {first} to {last} are"
+        super().__init__(f"{missing} missing")
         self.first = first
         self.last = last
 

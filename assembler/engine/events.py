@@ -98,6 +98,12 @@ class Event(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
         elif type(data) is not Object:
             force_setattr(self, "data", _frozen_data(data))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Event) and same_event(self, other)
+
+    def __hash__(self) -> int:
+        return hash((self.seq, self.type))
+
 
 class Draft(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
     """An event that has no `seq` yet: a store numbers it."""
@@ -122,9 +128,10 @@ class Draft(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
 class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
     """A transient piece of one attempt.
 
-    `number` is which try of its step the attempt is (0: a side stream); `ordinal` counts the
-    attempt's own deltas from 0; `after` is the last durable `seq` when it was emitted and
-    `index >= 1` a live counter of the conversation.
+    `number` is which try of its step the attempt is: 1, after a retry 2, … (0: a side stream);
+    `ordinal` counts the attempt's own deltas from 0, and one that came before is a repeat, whatever
+    it carries; `after` is the last durable `seq` when it was emitted and `index >= 1` a live
+    counter of the conversation, which rises with every delta.
     """
 
     attempt: str
@@ -148,9 +155,20 @@ class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
         elif type(data) is not Object:
             force_setattr(self, "data", _frozen_data(data))
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Delta) and same(_delta_fields(self), _delta_fields(other))
+
+    def __hash__(self) -> int:
+        return hash((self.attempt, self.ordinal))
+
     @property
     def position(self) -> Position:
+        """Where it stands."""
         return position(self.after, self.index)
+
+
+def _delta_fields(delta: Delta) -> list[Any]:
+    return [getattr(delta, name) for name in Delta.__struct_fields__]
 
 
 Item = Event | Delta

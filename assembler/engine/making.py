@@ -156,6 +156,8 @@ class Making:
             node = spec.build(context, scope)
             if node is None:
                 return None
+            if not isinstance(node, Node):
+                raise TypeError(f"build gives a Node or None, not {node!r:.80}")  # noqa: TRY301
             if node.kind not in spec.shows or node.id != entry.id:
                 known = ", ".join(sorted(spec.shows))
                 raise DefinitionError(  # noqa: TRY301 - found below like any other

@@ -130,6 +130,12 @@ class Snapshot(Struct, frozen=True, gc=False, eq=False):
     live: bool | None = None
     open: Any = None
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Snapshot) and same(self.to_json(), other.to_json())
+
+    def __hash__(self) -> int:
+        return hash((self.view, self.revision))
+
     def to_json(self) -> dict[str, Any]:
         """The wire form, as plain JSON values. O(size)."""
         return {

@@ -30,6 +30,25 @@ def _own(definition: Definition, name: str) -> Any:
     return getattr(definition, name) if written or name in vars(definition) else None
 
 
+def _check(definition: Definition) -> None:
+    """`DefinitionError` for what an author forgot or mistook, with what to write instead."""
+    name = type(definition).__name__
+    if not isinstance(getattr(definition, "kind", None), str):
+        raise DefinitionError(f'{name} has no kind; write `kind = "…"` in its class')
+    for field in ("takes", "names", "shows"):
+        value = getattr(definition, field)
+        if isinstance(value, str) or not isinstance(value, (set, frozenset)):
+            raise DefinitionError(
+                f"{name}.{field}: expected a frozenset of texts, got {value!r}; write "
+                f'`{field} = frozenset({{"…"}})`'
+            )
+    for method in ("match", "start"):
+        if getattr(type(definition), method) is getattr(Definition, method) and method not in vars(
+            definition
+        ):
+            raise DefinitionError(f"{name} has no {method}; every Definition says that itself")
+
+
 class Spec:
     """One Definition, compiled: its methods looked up, and which of them its author wrote."""
 
@@ -52,6 +71,7 @@ class Spec:
     )
 
     def __init__(self, index: int, definition: Definition) -> None:
+        _check(definition)
         self.index = index
         self.definition = definition
         self.kind = definition.kind
@@ -75,13 +95,22 @@ _REGISTRIES_MAX = 64
 _registries: dict[tuple[int, ...], Registry] = {}
 
 
+def _listed(definitions: Iterable[Definition | GroupDefinition]) -> tuple[Any, ...]:
+    if not isinstance(definitions, Iterable):
+        raise DefinitionError(
+            f"definitions: expected a list of Definitions, got {definitions!r} (`catalog()` gives "
+            "one; a single Definition goes into a list)"
+        )
+    return tuple(definitions)
+
+
 class Registry:
     """The Definitions of one Assembler by the types they take."""
 
     @classmethod
     def of(cls, definitions: Iterable[Definition | GroupDefinition]) -> Registry:
         """The Registry of these very Definitions: many conversations share one."""
-        catalog = tuple(definitions)
+        catalog = _listed(definitions)
         key = tuple(map(id, catalog))
         found = _registries.get(key)
         if found is None:
@@ -92,7 +121,7 @@ class Registry:
         return found
 
     def __init__(self, definitions: Iterable[Definition | GroupDefinition]) -> None:
-        self.catalog = tuple(definitions)
+        self.catalog = _listed(definitions)
         self.specs: list[Spec] = []
         self.groups: dict[str, list[GroupDefinition]] = {}
         for definition in self.catalog:
@@ -101,7 +130,9 @@ class Registry:
             elif isinstance(definition, Definition):
                 self.specs.append(Spec(len(self.specs), definition))
             else:
-                raise DefinitionError(f"{definition!r} is neither a Definition nor a group's")
+                raise DefinitionError(
+                    f"{definition!r} is no instance of a Definition or a GroupDefinition"
+                )
         self.kinds = {spec.kind: spec for spec in self.specs}
         self._check()
         self.by_type: dict[str, tuple[Spec, ...]] = {}

@@ -6,7 +6,7 @@ grouped. Not here: making them (`assembler`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from sortedcontainers import SortedList
@@ -99,6 +99,9 @@ class View:
 
     def __contains__(self, key: object) -> bool:
         return key in self._nodes
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes)
 
     def __len__(self) -> int:
         return len(self._nodes)

@@ -29,10 +29,18 @@ SEARCH = settings(
     suppress_health_check=list(HealthCheck),
 )
 
+MORE = 3
+"""How often a fault that the first examples missed is looked for with others."""
+
 
 def search() -> None:
-    """The state machine, without making the failing history small."""
+    """The state machine, without making the failing history small.
+
+    The first examples are always the same; what they miss, others must find.
+    """
     run_state_machine_as_test(Convergence, settings=SEARCH)
+    for _ in range(MORE):
+        run_state_machine_as_test(Convergence, settings=settings(SEARCH, derandomize=False))
 
 
 def calls_of(name: str) -> Iterator[Callable[[], Any]]:

@@ -295,3 +295,12 @@ def test_two_events_are_the_same_by_json_equality() -> None:
     assert same_event(one, Event(1, "t", {"b": [True], "a": 1}))
     assert not same_event(one, Event(1, "t", {"a": 1.0, "b": [True]}))
     assert not same_event(one, Event(1, "t", {"a": 1, "b": [1]}))
+
+
+def test_equal_is_what_has_equal_content() -> None:
+    one, same_one = (as_event({"seq": 1, "type": "x", "data": {"a": 1}}) for _ in range(2))
+    assert one == same_one
+    assert hash(one) == hash(same_one)
+    assert one != as_event({"seq": 1, "type": "x", "data": {"a": True}})
+    assert as_delta(DELTA) == as_delta(DELTA)
+    assert as_delta(DELTA) != as_delta({**DELTA, "time": 99})

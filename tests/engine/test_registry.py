@@ -142,3 +142,26 @@ def test_a_bare_definition_has_the_documented_defaults() -> None:
     assert (bare.target, bare.takes, bare.names, bare.shows) == (None, set(), set(), set())
     with pytest.raises(NotImplementedError):
         bare.match(event(1))
+
+
+def test_what_an_author_forgets_is_said_with_what_to_write() -> None:
+    class Nameless(Definition):
+        pass
+
+    class Texty(Definition):
+        kind = "texty"
+        takes = "review/opened"  # type: ignore[assignment]
+
+    class Empty(Definition):
+        kind = "empty"
+
+    for definitions, said in (
+        ([Nameless()], "kind"),
+        ([Texty()], "takes"),
+        ([Empty()], "match"),
+        ([Toy], "no instance"),
+        (Toy(), "a list"),
+        (list, "a list"),
+    ):
+        with pytest.raises(DefinitionError, match=said):
+            Assembler(definitions)  # type: ignore[arg-type]

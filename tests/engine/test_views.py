@@ -802,3 +802,16 @@ def test_what_went_and_came_again_is_removed_before_it_is_put_after_merging(roun
         ops = [type(op) for op in merged.ops if op.key == key and type(op) in (Remove, Put)]
         assert Remove in ops
         assert ops[-1] is Put
+
+
+def test_views_can_be_walked_and_snapshots_compared() -> None:
+    assembler = Assembler([Toy()])
+    assembler.load([event(1, id="a"), event(2, id="b")], False)
+    assembler.flush()
+    assert [each.id for each in assembler.view()] == ["a", "b"]
+    assert list(assembler.view()) == assembler.view().nodes
+    assert assembler.view().snapshot() == assembler.view().snapshot()
+    before = assembler.view().snapshot()
+    assembler.append(event(3, id="a"))
+    assembler.flush()
+    assert assembler.view().snapshot() != before
