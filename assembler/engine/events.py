@@ -67,6 +67,18 @@ class Outcome(enum.Enum):
     ABANDONED = "abandoned"
 
 
+def _freeze_data(item: Any) -> None:
+    """Make the data of an item immutable, once, when the item is made."""
+    data = item.data
+    if type(data) is dict:
+        try:
+            force_setattr(item, "data", freeze_object(data))
+        except (InputError, LimitError) as error:
+            raise _named("data", error) from None
+    elif type(data) is not Object:
+        force_setattr(item, "data", _frozen_data(data))
+
+
 class Event(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
     """A durable fact of one conversation.
 
@@ -89,14 +101,7 @@ class Event(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
         if type(self.type) is str:
             # A conversation has few types and many events.
             force_setattr(self, "type", intern(self.type))
-        data = self.data
-        if type(data) is dict:
-            try:
-                force_setattr(self, "data", freeze_object(data))
-            except (InputError, LimitError) as error:
-                raise _named("data", error) from None
-        elif type(data) is not Object:
-            force_setattr(self, "data", _frozen_data(data))
+        _freeze_data(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and same_event(self, other)
@@ -114,15 +119,7 @@ class Draft(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
     id: str | None = None
     v: int = 1
 
-    def __post_init__(self) -> None:
-        data = self.data
-        if type(data) is dict:
-            try:
-                force_setattr(self, "data", freeze_object(data))
-            except (InputError, LimitError) as error:
-                raise _named("data", error) from None
-        elif type(data) is not Object:
-            force_setattr(self, "data", _frozen_data(data))
+    __post_init__ = _freeze_data
 
 
 class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
@@ -145,15 +142,7 @@ class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
     index: int = 1
     time: int = 0
 
-    def __post_init__(self) -> None:
-        data = self.data
-        if type(data) is dict:
-            try:
-                force_setattr(self, "data", freeze_object(data))
-            except (InputError, LimitError) as error:
-                raise _named("data", error) from None
-        elif type(data) is not Object:
-            force_setattr(self, "data", _frozen_data(data))
+    __post_init__ = _freeze_data
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Delta) and same(_delta_fields(self), _delta_fields(other))
