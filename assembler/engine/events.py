@@ -119,7 +119,8 @@ class Draft(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
     id: str | None = None
     v: int = 1
 
-    __post_init__ = _freeze_data
+    def __post_init__(self) -> None:
+        _freeze_data(self)
 
 
 class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
@@ -142,7 +143,8 @@ class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
     index: int = 1
     time: int = 0
 
-    __post_init__ = _freeze_data
+    def __post_init__(self) -> None:
+        _freeze_data(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Delta) and same(_delta_fields(self), _delta_fields(other))
