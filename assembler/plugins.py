@@ -51,16 +51,12 @@ def _group(group: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"assembler.{group}")}
 
 
-def _load(group: str, name: str) -> Any:
+def _load(group: str, name: str, said: str) -> Any:
     found = _group(group)
     if name not in found:
-        raise _unknown(group, name)
+        known = ", ".join(names(group)) or "none (is the package installed?)"
+        raise InputError(f"{said}: expected one of {known}, got {name!r}")
     return found[name].load()
-
-
-def _unknown(group: str, name: str) -> InputError:
-    known = ", ".join(names(group)) or "none (is the package installed?)"
-    return InputError(f"{group}: expected one of {known}, got {name!r}")
 
 
 def names(group: str) -> list[str]:
@@ -68,9 +64,12 @@ def names(group: str) -> list[str]:
     return sorted(name for name in _group(group) if "." not in name)
 
 
-def catalog(name: str = "default") -> list[Definition | GroupDefinition]:
-    """The Definitions of a catalog, made anew. They may be shared by any number of Assemblers."""
-    made: Iterable[Definition | GroupDefinition] = _load("catalogs", name)()
+def catalog(name: str = "default", *, said: str = "catalog") -> list[Definition | GroupDefinition]:
+    """The Definitions of a catalog, made anew. They may be shared by any number of Assemblers.
+
+    `InputError` when there is none of that name; `said` is what it calls the name.
+    """
+    made: Iterable[Definition | GroupDefinition] = _load("catalogs", name, said)()
     return list(made)
 
 
@@ -80,9 +79,12 @@ def row_text(name: str = "default") -> RowText | None:
     return None if entry is None else entry.load()
 
 
-def importer(name: str) -> Callable[..., Iterable[Mapping[str, Any]]]:
-    """The importer of that name: `(lines, *, name) -> operations`; its faults: ValueErrors."""
-    loaded: Callable[..., Iterable[Mapping[str, Any]]] = _load("importers", name)
+def importer(name: str, *, said: str = "importer") -> Callable[..., Iterable[Mapping[str, Any]]]:
+    """The importer of that name: `(lines, *, name) -> operations`; its faults: ValueErrors.
+
+    `InputError` when there is none of that name; `said` is what it calls the name.
+    """
+    loaded: Callable[..., Iterable[Mapping[str, Any]]] = _load("importers", name, said)
     return loaded
 
 

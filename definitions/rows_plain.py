@@ -74,8 +74,11 @@ def _tool_stage(data: Mapping[str, Any]) -> str:
 
 def _arguments(node: Node) -> str:
     """The arguments that run; while they are being written, what of them can be read."""
-    if node.data["arguments"] is not None:
-        return _call(node.data["arguments"])
+    arguments = node.data["arguments"]
+    if arguments is not None:
+        # A call without any says so: with nothing there it looks as if they were lost.
+        empty = isinstance(arguments, Mapping) and not arguments
+        return "{}" if empty else _call(arguments)
     if isinstance(node, ToolNode):
         return _call(node.partial)
     return _clipped(node.data["arguments_text"] or "")
@@ -146,7 +149,25 @@ def _turn_limit(node: Node) -> tuple[str, str, str]:
 
 
 def _turn_tail(node: Node) -> tuple[str, str, str]:
-    return str(node.data["status"]), node.kind, _pairs({**node.data, "status": None})
+    """Sum a turn up in words: how long, which calls, how many tokens."""
+    data = node.data
+    said = []
+    if data.get("duration_ms") is not None:
+        said.append(f"{data['duration_ms'] / 1_000:,.1f} s")
+    said += [f"{count} {name}" for name, count in (data.get("calls") or {}).items()]
+    if data.get("failed"):
+        said.append(f"{data['failed']} failed")
+    if data.get("files"):
+        said.append(f"wrote {', '.join(map(str, data['files']))}")
+    usage = data.get("usage") or {}
+    tokens = [
+        f"{usage[field]:,} {word}"
+        for field, word in (("input_tokens", "in"), ("output_tokens", "out"))
+        if type(usage.get(field)) is int
+    ]
+    if tokens:
+        said.append(f"tokens {' '.join(tokens)}")
+    return str(data["status"]), "turn", "  ".join(said)
 
 
 def _compaction(node: Node) -> tuple[str, str, str]:

@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tell(report: Report, *, quiet: bool) -> None:
-    if report.outcome == "bad input":
+    if report.outcome == "unreadable":
         complain(report.reason or "")
     if quiet:
         return

@@ -59,11 +59,23 @@ def dispatch(argv: Sequence[str] | None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     try:
-        arguments = _parser().parse_args(argv)
+        arguments, others = _parser().parse_known_args(argv)
+        if others:
+            return _too_many(arguments, others)
         status: int = arguments.run(arguments)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else BAD_INPUT
     return status
+
+
+def _too_many(arguments: argparse.Namespace, others: Sequence[str]) -> int:
+    """The arguments that no parser took: most often the second FILE of a command for one."""
+    program = f"assembler {arguments.command}"
+    said = f"unrecognized arguments: {' '.join(others)}"
+    if "file" in arguments and all(other == "-" or other[:1] != "-" for other in others):
+        said = f"takes one FILE, got {1 + len(others)}"
+    complain(f"{program}: {said} (see {program} --help)")
+    return BAD_INPUT
 
 
 def _said(fault: AssemblerError | OSError) -> str:

@@ -43,7 +43,7 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Imports all of it before anything is written, so that nothing is half done."""
-    make = plugins.importer(arguments.name)
+    make = plugins.importer(arguments.name, said="NAME")
     recording = b"".join(_made(make, arguments.file))
     # Read it as everybody else will: a recording that cannot be read is not written.
     list(read_lines(recording.splitlines(keepends=True), f"{named(arguments.file)} (imported)"))

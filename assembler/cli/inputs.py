@@ -59,7 +59,7 @@ def add_catalog(parser: argparse.ArgumentParser) -> None:
 
 def definitions(arguments: argparse.Namespace) -> Definitions:
     """Those of the catalog that was asked for."""
-    return plugins.catalog(arguments.catalog)
+    return plugins.catalog(arguments.catalog, said="--catalog")
 
 
 def single(file: str) -> Recording:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import unicodedata
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from typing import Any, TextIO
 
 from assembler import codec
@@ -20,15 +22,23 @@ __all__ = [
     "cut",
     "escaped",
     "fill",
+    "findings_line",
     "one_line",
     "print_json",
     "say",
     "width",
     "width_of",
+    "wrapped",
 ]
 
 FILE_COLUMNS = 160
 """So wide may a line be in a file: people can still read it."""
+
+_FINDINGS_MAX = 8
+"""So many are named, the others counted."""
+_WRAPPED_MAX = 5
+"""So many lines may a text take that is wrapped."""
+_WRAPPED_COLUMNS_MIN = 10
 
 _DANGEROUS = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
@@ -111,6 +121,27 @@ def fill(text: str, columns: int) -> str:
     """`text` cut and filled up with blanks to just so many columns."""
     text = cut(text, columns)
     return text + " " * (columns - width(text))
+
+
+def wrapped(text: str, columns: int) -> list[str]:
+    """`text`, escaped, in a few lines of at most so many columns; its end may be missing."""
+    # No more of it is ever seen, however long the text is.
+    said = escaped(" ".join(text[: _WRAPPED_MAX * columns + _WRAPPED_MAX].split()))
+    room = max(columns, _WRAPPED_COLUMNS_MIN)
+    found = textwrap.wrap(said, room, max_lines=_WRAPPED_MAX, placeholder=" …")
+    return [cut(line, columns) for line in found]
+
+
+def findings_line(findings: Iterable[Mapping[str, Any]]) -> str:
+    """How many findings (in wire form) hold, and which, escaped; nothing when none does."""
+    counts = Counter(f"{finding['kind']} {finding['key']}" for finding in findings)
+    if not counts:
+        return ""
+    number = sum(counts.values())
+    named = [f"{said} ({many} times)" if many > 1 else said for said, many in counts.items()]
+    if len(named) > _FINDINGS_MAX:
+        named[_FINDINGS_MAX:] = [f"and {len(named) - _FINDINGS_MAX} more"]
+    return escaped(f"{number} finding{'s' * (number != 1)}: {', '.join(named)}")
 
 
 class Style:

@@ -16,7 +16,18 @@ from typing import Any
 
 from assembler import plugins
 from assembler.cli.inputs import FAILED, OK, add_catalog, add_files, definitions, single
-from assembler.cli.output import Style, clip, cut, escaped, print_json, say, width_of
+from assembler.cli.output import (
+    Style,
+    clip,
+    cut,
+    escaped,
+    findings_line,
+    one_line,
+    print_json,
+    say,
+    width_of,
+    wrapped,
+)
 from assembler.cli.rows import Row, RowMaker, line, lines
 from assembler.cli.screen import Screen, can_draw
 from assembler.engine.definition import Node
@@ -36,6 +47,8 @@ _WAIT_SECONDS_MAX = 60.0
 _LATE_SECONDS_MAX = 0.5
 """Who is later than this was stopped, and does not hurry to make up for it."""
 _BAR_COLUMNS = 30
+_ABOUT_LINES_MIN = 10
+"""A screen of fewer lines has better use for one than what the recording is about."""
 
 
 def add(commands: Any) -> None:
@@ -202,6 +215,7 @@ class _Log(_Shows):
         self._style = Style(sys.stdout)
         self._columns = width_of(sys.stdout)
         say(cut(playing.recording.title, self._columns))
+        _say_about(playing)
 
     def before(self) -> None:
         if self.operation.name != "delta":
@@ -269,12 +283,22 @@ class _Live(_Shows):
         self._screen = Screen(sys.stdout)
         self._drawn_at = 0.0
         self._late = False
+        self._seen: list[str] = []
 
     @contextlib.contextmanager
     def around(self) -> Iterator[None]:
-        with self._screen:
-            yield
-            self.pause()
+        try:
+            with self._screen:
+                yield
+                self.pause()
+        except KeyboardInterrupt:
+            # What was seen last, not the View: the interrupt may have come in the middle of work.
+            self._say_title()
+            for told in self._seen:
+                say(told)
+            say()
+            say(f"stopped at {self.share:.0%}")
+            raise
 
     def pause(self) -> None:
         if self._late:
@@ -286,18 +310,26 @@ class _Live(_Shows):
             self._draw()
 
     def end(self, held: int, difference: Difference | None) -> None:
-        say(self._style(escaped(self._title), "bold"))
-        say()
+        self._say_title()
         _say_end(self._maker, self.playing, held, difference)
+
+    def _say_title(self) -> None:
+        say(self._style(escaped(self._title), "bold"))
+        _say_about(self.playing)
+        say()
 
     def _draw(self) -> None:
         columns, height = self._screen.size()
-        room = height - 2
+        top = [self._style(cut(self._title, columns), "bold")]
+        about = _about(self.playing)
+        if about and height >= _ABOUT_LINES_MIN:
+            top.append(self._style(cut(one_line(about), columns), "dim"))
+        room = height - 1 - len(top)
         view = self.playing.assembler.view(self.playing.views[0])
         # More than what fits can never be seen: a long conversation costs no more than its end.
         rows = self._maker.rows(view.nodes[-room:], view.groups[-room:])[-room:]
-        shown = [self._style(cut(self._title, columns), "bold")]
-        shown += lines(rows, self._style, columns)
+        self._seen = list(lines(rows, self._style, columns))
+        shown = [*top, *self._seen]
         shown += [""] * (height - 1 - len(shown))
         self._screen.draw([*shown, self._bar(columns)])
         self._drawn_at, self._late = time.monotonic(), False
@@ -311,6 +343,17 @@ class _Live(_Shows):
         return self._style(cut(told, columns), "dim")
 
 
+def _about(playing: Run) -> str:
+    return str(playing.recording.header.get("about") or "")
+
+
+def _say_about(playing: Run) -> None:
+    """What the recording shows, in its own words, if it has any."""
+    style = Style(sys.stdout)
+    for told in wrapped(_about(playing), width_of(sys.stdout)):
+        say(style(told, "dim"))
+
+
 def _say_end(maker: RowMaker, playing: Run, held: int, difference: Difference | None) -> None:
     """The final rows and the verdict."""
     style = Style(sys.stdout)
@@ -320,6 +363,9 @@ def _say_end(maker: RowMaker, playing: Run, held: int, difference: Difference | 
     say()
     if held:
         say(f"still held at the end: {held} deltas, which a reload cannot know")
+    found = findings_line(odd.to_json() for odd in playing.assembler.findings())
+    if found:
+        say(found)
     if difference is None:
         say(style("live and reload agree", "good"))
         return

@@ -18,7 +18,8 @@ from assembler.recordings.matching import short
 
 __all__ = ["Row", "RowMaker", "line", "lines"]
 
-_STAGE_COLUMNS = 11
+_STAGE_COLUMNS = 12
+"""The longest stage, `interrupted`, and a blank."""
 _TITLE_COLUMNS = 14
 _TITLE_COLUMNS_MAX = 20
 _INDENT = 2

@@ -8,7 +8,7 @@ from typing import Any
 
 from assembler import plugins
 from assembler.cli.inputs import OK, add_catalog, add_files, definitions, played, single
-from assembler.cli.output import Style, print_json, say, width_of
+from assembler.cli.output import Style, findings_line, print_json, say, width_of
 from assembler.cli.rows import RowMaker, lines
 from assembler.engine.assembler import Assembler
 from assembler.engine.errors import InputError
@@ -64,6 +64,10 @@ def run(arguments: argparse.Namespace) -> int:
     rows = maker.rows(view.nodes, view.groups)
     for line in lines(rows, Style(sys.stdout), width_of(sys.stdout)):
         say(line)
+    found = findings_line(odd.to_json() for odd in assembler.findings())
+    if found:
+        say()
+        say(found)
     return OK
 
 

@@ -17,7 +17,7 @@ from assembler.cli.inputs import (
     definitions,
     played,
 )
-from assembler.cli.output import Style, complain, escaped, print_json, say
+from assembler.cli.output import Style, complain, escaped, findings_line, print_json, say
 from assembler.cli.progress import Progress
 from assembler.engine.errors import RecordingError
 from assembler.recordings import Recording, read_many
@@ -57,20 +57,22 @@ def run(arguments: argparse.Namespace) -> int:
                 _tell(verdict, quiet=arguments.json)
     counts = {
         outcome: sum(verdict["outcome"] == outcome for verdict in told)
-        for outcome in ("agree", "disagree", "skipped", "bad input")
+        for outcome in ("agree", "disagree", "skipped", "unreadable")
     }
     if arguments.json:
         print_json({**counts, "recordings": told})
     else:
         say(_summary(counts))
-    if counts["bad input"]:
+    if counts["unreadable"]:
         return BAD_INPUT
     return FAILED if counts["disagree"] else OK
 
 
 def _summary(counts: dict[str, int]) -> str:
-    said = f"{counts['agree']} agree, {counts['disagree'] + counts['bad input']} do not"
-    return f"{said}, {counts['skipped']} skipped" if counts["skipped"] else said
+    said = f"{counts['agree']} agree, {counts['disagree']} do not"
+    if counts["skipped"]:
+        said += f", {counts['skipped']} skipped"
+    return f"{said}, {counts['unreadable']} could not be read" if counts["unreadable"] else said
 
 
 def _verdicts(file: str, known: Definitions) -> Iterator[dict[str, Any]]:
@@ -78,7 +80,7 @@ def _verdicts(file: str, known: Definitions) -> Iterator[dict[str, Any]]:
         for recording in read_many(file):
             yield _verdict(recording, known)
     except RecordingError as fault:
-        yield {"name": file, "outcome": "bad input", "reason": str(fault)}
+        yield {"name": file, "outcome": "unreadable", "reason": str(fault)}
 
 
 def _verdict(recording: Recording, known: Definitions) -> dict[str, Any]:
@@ -90,10 +92,11 @@ def _verdict(recording: Recording, known: Definitions) -> dict[str, Any]:
     try:
         run = played(recording, known)
     except RecordingError as fault:
-        return {**verdict, "outcome": "bad input", "reason": str(fault)}
+        return {**verdict, "outcome": "unreadable", "reason": str(fault)}
     run.give_up()
     facts = run.facts()
     verdict["events"] = len(facts.events)
+    verdict["findings"] = [odd.to_json() for odd in run.assembler.findings()]
     found = disagreement(run.assembler, facts, known)
     if found is None:
         return {**verdict, "outcome": "agree"}
@@ -105,13 +108,15 @@ def _verdict(recording: Recording, known: Definitions) -> dict[str, Any]:
 
 def _tell(verdict: dict[str, Any], *, quiet: bool) -> None:
     outcome, name = verdict["outcome"], verdict["name"]
-    if outcome == "bad input":
+    if outcome == "unreadable":
         complain(verdict["reason"])
-    if quiet or outcome == "bad input":
+    if quiet or outcome == "unreadable":
         return
     style = Style(sys.stdout)
     if outcome == "agree":
         said = f"{len(PATHS) + 1} ways agree on {verdict['events']} events"
+        found = findings_line(verdict["findings"])
+        said = f"{said}, {found}" if found else said
         say(f"{style('agree', 'good')} {escaped(name)}: {said}")
     elif outcome == "skipped":
         say(f"skipped {escaped(name)}: {verdict['reason']}")

@@ -23,7 +23,7 @@ from assembler.recordings.running import Run, missing_needs
 
 __all__ = ["Failure", "Report", "Result", "check", "check_recording"]
 
-Outcome = Literal["passed", "failed", "skipped", "bad input"]
+Outcome = Literal["passed", "failed", "skipped", "unreadable"]
 
 
 class Failure(Struct, frozen=True):
@@ -73,7 +73,7 @@ class Result(Struct, frozen=True):
     @property
     def failed(self) -> int:
         """Those that do not hold, and those that could not be read."""
-        return self._count("failed", "bad input")
+        return self._count("failed", "unreadable")
 
     @property
     def skipped(self) -> int:
@@ -83,7 +83,7 @@ class Result(Struct, frozen=True):
     @property
     def bad(self) -> int:
         """Those of the failed ones that could not be read."""
-        return self._count("bad input")
+        return self._count("unreadable")
 
     def __bool__(self) -> bool:
         return not self.failed
@@ -127,7 +127,7 @@ def reports_of(
         for recording in read_many(source):
             yield check_recording(recording, definitions)
     except RecordingError as fault:
-        yield Report(source, source, "", "bad input", str(fault))
+        yield Report(source, source, "", "unreadable", str(fault))
 
 
 def check_recording(
@@ -145,7 +145,7 @@ def check_recording(
         try:
             failures += [Failure(operation.line, found) for found in _found(run, operation)]
         except RecordingError as fault:
-            return Report(*told, "bad input", str(fault), tuple(failures))
+            return Report(*told, "unreadable", str(fault), tuple(failures))
         except Exception as fault:  # whatever it is, the other recordings go on
             failures.append(Failure(operation.line, _broken(operation, fault)))
             break

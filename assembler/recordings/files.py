@@ -86,6 +86,8 @@ def _standard_input() -> BinaryIO:
 def _unreadable(source: str, fault: OSError | ValueError) -> RecordingError:
     if isinstance(fault, IsADirectoryError):
         return RecordingError(f"{source}: file: expected a file, got a directory")
+    if isinstance(fault, FileNotFoundError):
+        return RecordingError(f"{source}: no such file")
     said = fault.strerror if isinstance(fault, OSError) else str(fault)
     return RecordingError(f"{source}: file: expected one that can be read, got: {said}")
 

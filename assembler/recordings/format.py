@@ -260,13 +260,14 @@ def _check_events(value: Fields, place: Place) -> None:
 
 def _check_event(event: Fields, place: Place, path: str, default: Fields) -> None:
     fields = {**default, **event}
-    for name in ("seq", "type"):
-        if name not in fields:
-            raise unexpected(place, f"{path}.{name}", "a value", "nothing")
+    # First what is there and means nothing: a misspelt field is also one that is missing.
     for name in event:
         if name not in Event.__struct_fields__:
             known = f"one of {', '.join(Event.__struct_fields__)}"
             raise unexpected(place, path, known, short(name))
+    for name in ("seq", "type"):
+        if name not in fields:
+            raise unexpected(place, f"{path}.{name}", "a value", "nothing")
     try:
         as_event(fields)
     except InputError as fault:

@@ -208,7 +208,8 @@ def _refused(fields: Fields, fault: AssemblerError, place: Place) -> RecordingEr
     name = fields["op"]
     if isinstance(fault, GapError):
         if name == "append":
-            return unexpected(place, "event.seq", str(fault.first), str(fault.last + 1))
+            got = f"{fault.last + 1}: {fault}"
+            return unexpected(place, "event.seq", str(fault.first), got)
         return unexpected(place, "events", "all events without a hole", f"one: {fault}")
     if isinstance(fault, ConflictError):
         got = f"something else: {fault}"

@@ -24,7 +24,7 @@ from definitions.importers.dsh_messages import MESSAGES
 from definitions.importers.dsh_records import RECORDS
 from definitions.importers.errors import ImportFault
 from definitions.importers.halves import mended
-from definitions.importers.reading import read
+from definitions.importers.reading import Fields, read
 from definitions.quiet import QUIET_TYPES
 
 __all__ = ["QUIET_TYPES", "dsh_session"]
@@ -38,20 +38,29 @@ def dsh_session(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operatio
     `name` is what an error and the title call the log. What cannot be read raises `ImportFault`;
     the operations before it were yielded, so write nothing before the last one is there.
     """
-    records = map(Record.of, read(lines, name))
-    first = next(records, None)
-    if first is None or first.type != "session":
-        got = ... if first is None else first.type
-        line = 1 if first is None else first.envelope.line
-        raise ImportFault(name, line, "type", '"session", which begins a session log', got)
+    found = read(lines, name)
+    first = next(found, None)
+    if first is None or first.fields.values.get("type") != "session":
+        raise _no_log(name, None if first is None else first.fields)
     yield {
         "recording": 1,
         "title": name.rsplit("/", 1)[-1],
         "about": "Imported from a session log of DeepSeek Harness.",
     }
     log = Log()
-    for record in chain([first], records):
+    for record in map(Record.of, chain([first], found)):
         log.count(record)
         for operation in _HANDLERS.get(record.type, kept)(log, record):
             yield mended(operation) if record.halves else operation
     yield from log.settle_finished()
+
+
+def _no_log(name: str, first: Fields | None) -> ImportFault:
+    """The fault of a file whose first line begins no session log."""
+    expected = '"session", which begins a session log'
+    if first is None:
+        return ImportFault(name, 1, "type", expected)
+    if "type" not in first.values:
+        # Not even a record: whatever the file is, it is another thing.
+        expected += "; the file is no dsh-session log"
+    return first.fault("type", expected)

@@ -46,7 +46,7 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
     (
         "tool",
         {**CALL, "stage": "start", "outcome": None, "waiting": "x", "arguments": {}},
-        ("waiting", "ls", ""),
+        ("waiting", "ls", "{}"),
     ),
     ("permission", {"decision": "pending", "input": {}}, ("pending", "permission", "")),
     ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "name: E")),
@@ -64,7 +64,23 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
     (
         "turn-tail",
         {"status": "completed", "duration_ms": 5, "usage": None, "files": ["a"]},
-        ("completed", "turn-tail", "duration_ms: 5  files: [a]"),
+        ("completed", "turn", "0.0 s  wrote a"),
+    ),
+    (
+        "turn-tail",
+        {
+            "status": "error",
+            "duration_ms": 61_200,
+            "calls": {"ls": 2},
+            "failed": 1,
+            "usage": {"input_tokens": 1_200, "output_tokens": None},
+        },
+        ("error", "turn", "61.2 s  2 ls  1 failed  tokens 1,200 in"),
+    ),
+    (
+        "turn-tail",
+        {"status": "completed", "duration_ms": None, "usage": None, "calls": None, "files": None},
+        ("completed", "turn", ""),
     ),
     ("compaction", {"status": "running", "summary": None}, ("running", "compaction", "")),
     ("compaction", {"status": "done", "summary": "so"}, ("done", "compaction", "so")),

@@ -20,7 +20,7 @@ import pytest
 from assembler import Node, __version__, cli, plugins
 from assembler.cli import play
 from assembler.cli.inputs import played
-from assembler.cli.output import Style, cut, escaped, fill, width
+from assembler.cli.output import Style, cut, escaped, fill, findings_line, width, wrapped
 from assembler.cli.rows import RowMaker, lines
 from assembler.cli.screen import Screen
 from assembler.recordings import arriving, read
@@ -29,6 +29,7 @@ from assembler.recordings.matching import Difference
 OURS = Path(__file__).parents[2] / "recordings"
 SHOW = str(OURS / "parallel-writes.jsonl")
 CANCEL = str(OURS / "cancel.jsonl")
+REUSED = str(OURS / "ids-reused-across-turns.jsonl")
 HEADER = {"recording": 1, "title": "t"}
 LEAVE = b"\x1b[?25h\x1b[?1049l"
 
@@ -88,7 +89,11 @@ BAD: list[tuple[str, list[Any], str]] = [
     ("truncated", [HEADER, message(1), b'{"op": "appe'], ":3: line: expected JSON, got only its"),
     ("no JSON", [HEADER, b"\x1b[31m\n"], ":2: line: expected JSON, got "),
     ("unknown", [HEADER, {"op": "jump"}], ":2: op: expected one of "),
-    ("skipped seq", [HEADER, message(1), message(3)], ":3: event.seq: expected 2, got 3"),
+    (
+        "skipped seq",
+        [HEADER, message(1), message(3)],
+        ":3: event.seq: expected 2, got 3: event 2 is missing",
+    ),
     ("other content", [HEADER, message(1), message(1, "x")], ":3: append: expected what agrees"),
     ("nested", [HEADER, NESTED], ":2: line: expected JSON of some depth, got one nested"),
     ("surrogate", [HEADER, b'{"op": "\\ud83d"}\n'], ":2: line: expected JSON, got "),
@@ -116,7 +121,7 @@ def test_no_file_and_a_directory(ask: Asked, tmp_path: Path, command: str) -> No
     )
     status, _, err = ask(command, tmp_path / "none")
     assert (status, err.count("\n")) == (2, 1)
-    assert "No such file" in err
+    assert err == f"{tmp_path / 'none'}: no such file\n"
 
 
 def test_an_argument_of_50_megabytes(ask: Asked, file: Callable[..., Path]) -> None:
@@ -125,6 +130,62 @@ def test_an_argument_of_50_megabytes(ask: Asked, file: Callable[..., Path]) -> N
     assert status == 0
     assert len(out) < 1_000
     assert ask("check", path)[:2] == (0, "1 passed, 0 failed\n")
+
+
+def test_a_name_that_is_not_there_is_said_with_its_option(ask: Asked) -> None:
+    for argv in (("play", CANCEL), ("state", CANCEL), ("check", CANCEL), ("verify", CANCEL)):
+        said = "--catalog: expected one of default, got 'nope'\n"
+        assert ask(*argv, "--catalog", "nope") == (2, "", said)
+    said = "NAME: expected one of dsh-session, got 'nope'\n"
+    assert ask("import", "nope", CANCEL) == (2, "", said)
+
+
+@pytest.mark.parametrize("argv", [("play",), ("state",), ("import", "dsh-session")])
+def test_more_files_than_a_command_takes(ask: Asked, argv: tuple[str, ...]) -> None:
+    program = f"assembler {argv[0]}"
+    said = f"{program}: takes one FILE, got 3 (see {program} --help)\n"
+    assert ask(*argv, SHOW, CANCEL, "-") == (2, "", said)
+    said = f"{program}: unrecognized arguments: --loud (see {program} --help)\n"
+    assert ask(*argv, SHOW, "--loud") == (2, "", said)
+
+
+FOUND = "2 findings: reused-call-id tool:call_0, duplicate-result tool:call_0"
+
+
+def test_what_was_found_is_said_at_the_end(ask: Asked) -> None:
+    assert ask("play", REUSED)[1].splitlines()[-2:] == [FOUND, "live and reload agree"]
+    assert ask("state", REUSED)[1].splitlines()[-2:] == ["", FOUND]
+    assert ask("verify", REUSED)[1].splitlines()[0].endswith(f" events, {FOUND}")
+    (told,) = json.loads(ask("verify", REUSED, "--json")[1])["recordings"]
+    assert [odd["kind"] for odd in told["findings"]] == ["reused-call-id", "duplicate-result"]
+    for command in ("play", "state", "verify"):
+        assert "finding" not in ask(command, CANCEL)[1]
+
+
+def test_findings_are_counted_and_not_all_named() -> None:
+    assert findings_line([]) == ""
+    assert findings_line([{"kind": "odd", "key": "a:\n"}]) == "1 finding: odd a:\\n"
+    assert findings_line([{"kind": "odd", "key": "a:1"}] * 2) == "2 findings: odd a:1 (2 times)"
+    many = findings_line({"kind": "odd", "key": f"a:{number}"} for number in range(20))
+    assert many.startswith("20 findings: odd a:0, odd a:1, ")
+    assert many.endswith(", odd a:7, and 12 more")
+
+
+def test_verify_counts_apart_what_it_could_not_read(
+    ask: Asked, file: Callable[..., Path], tmp_path: Path
+) -> None:
+    files = [CANCEL, file(HEADER, b"x\n"), tmp_path / "none"]
+    status, out, _ = ask("verify", *files)
+    assert (status, out.splitlines()[-1]) == (2, "1 agree, 0 do not, 2 could not be read")
+    told = json.loads(ask("verify", *files, "--json")[1])
+    assert [told[name] for name in ("agree", "disagree", "skipped", "unreadable")] == [1, 0, 0, 2]
+    assert [each["outcome"] for each in told["recordings"]] == ["agree", *["unreadable"] * 2]
+
+
+def test_a_file_of_another_kind_is_no_log(ask: Asked) -> None:
+    status, out, err = ask("import", "dsh-session", CANCEL)
+    assert (status, out) == (2, "")
+    assert err.endswith("begins a session log; the file is no dsh-session log\n")
 
 
 # check
@@ -294,7 +355,7 @@ def importer(lines_: Any, *, name: str) -> Iterator[dict[str, Any]]:
 def test_import(
     ask: Asked, monkeypatch: pytest.MonkeyPatch, file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(plugins, "importer", lambda _: importer)
+    monkeypatch.setattr(plugins, "importer", lambda *_, **__: importer)
     path, output = file(b"good\n", name="t.txt"), tmp_path / "out.jsonl"
     status, out, _ = ask("import", "any", path)
     assert status == 0
@@ -315,7 +376,9 @@ def test_import(
 def test_what_an_importer_makes_is_read_before_it_is_written(
     ask: Asked, monkeypatch: pytest.MonkeyPatch, file: Callable[..., Path], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(plugins, "importer", lambda _: lambda _, name: [HEADER, {"op": name}])
+    monkeypatch.setattr(
+        plugins, "importer", lambda *_, **__: lambda _, name: [HEADER, {"op": name}]
+    )
     path, output = file(name="t.txt"), tmp_path / "out.jsonl"
     for argv in (("import", "any", path), ("import", "any", path, "-o", output)):
         status, out, err = ask(*argv)
@@ -371,7 +434,9 @@ def test_play_says_what_goes(ask: Asked) -> None:
 
 def test_play_does_not_go_back_in_time_for_older_pages(ask: Asked) -> None:
     _, out, _ = ask("play", OURS / "reload-in-mid-stream.jsonl")
-    times = [float(line.split()[0]) for line in out.partition("\n\n")[0].splitlines()[1:]]
+    log = [line for line in out.partition("\n\n")[0].splitlines() if line[10:12] in ("+ ", "~ ")]
+    times = [float(line.split()[0]) for line in log]
+    assert len(times) > 5
     assert times == sorted(times)
 
 
@@ -475,6 +540,27 @@ def test_what_is_cut_fits_at_any_width(text: str) -> None:
     assert cut("abcdefghij", 10) == "abcdefghij"
 
 
+def test_what_is_wrapped_fits_and_ends() -> None:
+    assert wrapped("", 20) == []
+    assert wrapped("one\n two \x1b three", 20) == ["one two \\e three"]
+    assert wrapped("aa bb cc dd ee ff", 10) == ["aa bb cc", "dd ee ff"]
+    long = wrapped("word " * 1_000_000, 20)
+    assert (len(long), long[-1][-1]) == (5, "…")
+    for columns in range(15):
+        assert all(width(line) <= columns for line in wrapped("小麦粉 and bread " * 9, columns))
+
+
+def test_the_longest_stage_is_not_cut(ask: Asked) -> None:
+    for command in ("play", "state"):
+        assert "\ninterrupted assistant " in ask(command, CANCEL)[1]
+
+
+def test_play_says_what_it_is_about(ask: Asked) -> None:
+    told = ask("play", OURS / "result-without-its-call.jsonl")[1].splitlines()
+    about = " ".join(told[1:3])
+    assert about == read(OURS / "result-without-its-call.jsonl").header["about"]
+
+
 @pytest.mark.parametrize("columns", [1, 5, 20, 33, 34, 80, 200])
 def test_rows_fit_at_any_width(columns: int) -> None:
     maker = RowMaker(plugins.row_text())
@@ -489,14 +575,14 @@ def test_a_node_that_no_catalog_explains_still_has_a_row() -> None:
     node = Node("thing", "7", {"a": [1, "\x1b"]}).placed(0, None, None)  # type: ignore[arg-type]
     (row,) = RowMaker(None).rows([node], [])
     assert list(lines([row], Style(io.StringIO()), 60)) == [
-        '           thing         7 {"a":[1,"\\u001b"]}'
+        '            thing         7 {"a":[1,"\\u001b"]}'
     ]
 
 
 def test_the_lines_of_a_text_are_one_row() -> None:
     node = Node("thing", "7", {}).placed(0, None, None)  # type: ignore[arg-type]
     (row,) = RowMaker(lambda _: ("", "a\nb", "\n one \r\n\n\ttwo\n")).rows([node], [])
-    assert list(lines([row], Style(io.StringIO()), 60)) == ["           a\\nb          one ⏎ two"]
+    assert list(lines([row], Style(io.StringIO()), 60)) == ["            a\\nb          one ⏎ two"]
 
 
 def test_colour_only_where_it_is_seen_and_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -574,7 +660,7 @@ def test_every_command_with_closed_streams(
         closed.setattr(sys, "stdin", None)
         status, out, err = ask(*command.split(), "-")
         assert (status, err) == (2, CLOSED_INPUT)
-        assert out in ("", "0 passed, 1 failed\n", "0 agree, 1 do not\n")
+        assert out in ("", "0 passed, 1 failed\n", "0 agree, 0 do not, 1 could not be read\n")
     with monkeypatch.context() as closed:
         closed.setattr(sys, "stdout", None)
         assert ask(*command.split(), CANCEL) == (2, "", CLOSED_OUTPUT)
@@ -589,7 +675,7 @@ def test_a_full_disk_is_said_with_the_file(
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(plugins, "importer", lambda _: importer)
+    monkeypatch.setattr(plugins, "importer", lambda *_, **__: importer)
     monkeypatch.setattr(os, "fsync", full)
     path, output = file(b"good\n", name="t.txt"), tmp_path / "out.jsonl"
     assert ask("import", "any", path, "-o", output) == (
@@ -711,7 +797,17 @@ def test_the_terminal_is_given_back(
     shown.until(lambda: shown.shows(b"assistant"))
     shown.process.send_signal(number)
     assert shown.end() == status
-    assert shown.output.endswith(LEAVE)
+    live, _, after = shown.output.partition(LEAVE)
+    assert b"assistant" in live
+    if number == signal.SIGINT:
+        # Who stops it wants to read on what there was.
+        told = after.decode().splitlines()
+        assert read(SHOW).title in told[0]
+        assert told[1].startswith("\x1b[2mA model answers with three")
+        assert any("assistant" in line for line in told)
+        assert re.fullmatch(r"stopped at \d+%", told[-1])
+    else:
+        assert after == b""
     assert b"Traceback" not in shown.output
     assert termios.tcgetattr(shown.slave) == shown.before
 

@@ -235,6 +235,11 @@ def test_a_fault_is_one_line_with_file_line_and_field(values: list[Any], message
     assert len(str(caught.value)) < 400
 
 
+def test_a_misspelt_field_of_an_event_is_named() -> None:
+    with pytest.raises(RecordingError, match=r'r:2: event: expected one of seq, .*, got "tpye"$'):
+        list(read_lines(lines(HEADER, {"op": "append", "event": {"seq": 1, "tpye": "x"}}), "r"))
+
+
 def test_nothing_raw_of_a_bad_line_reaches_the_message() -> None:
     with pytest.raises(RecordingError) as caught:
         list(read_lines(lines(HEADER, b"\x1b[31m\x07\n"), "r"))
@@ -244,7 +249,7 @@ def test_nothing_raw_of_a_bad_line_reaches_the_message() -> None:
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="expected a file, got a directory"):
         read(tmp_path)
-    with pytest.raises(RecordingError, match=r"none\.jsonl: file: expected one that can be read"):
+    with pytest.raises(RecordingError, match=r"none\.jsonl: no such file$"):
         read(tmp_path / "none.jsonl")
 
 
@@ -297,7 +302,8 @@ def test_every_operation_is_followed_by_a_flush() -> None:
 
 
 REFUSED = [
-    ([user(1), user(3)], "r:3: event.seq: expected 2, got 3"),
+    ([user(1), user(3)], "r:3: event.seq: expected 2, got 3: event 2 is missing"),
+    ([user(1), user(4)], "r:3: event.seq: expected 2, got 4: events 2 to 3 are missing"),
     ([user(1), user(1, text="other")], "r:3: append: expected what agrees with the lines before"),
 ]
 
@@ -310,8 +316,10 @@ def test_what_the_engine_refuses_is_bad_input(events: list[Any], message: str) -
 
 
 def test_a_hole_in_a_page_is_bad_input() -> None:
-    with pytest.raises(RecordingError, match="r:2: events: expected all events without a hole"):
-        ran({"op": "load", "events": [user(1), user(3)]})
+    with pytest.raises(
+        RecordingError, match=r"r:2: events: expected all .* events 2 to 3 are missing"
+    ):
+        ran({"op": "load", "events": [user(1), user(4)]})
 
 
 def test_the_facts_are_what_was_ever_loaded_back_to_a_hole() -> None:
