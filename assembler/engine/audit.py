@@ -42,7 +42,7 @@ def _contexts(assembler: Any) -> Iterator[str]:
 def _derived(assembler: Any) -> Iterator[str]:
     derived = assembler._derived
     yield from derived.facts.timeline.check(list(assembler._window.events()))
-    yield from derived.facts.places.check()
+    yield from derived.facts.places.check(_entries(assembler))
     yield from derived.dependencies.check(_entries(assembler))
     if not derived.stale:
         yield from derived.predecessors.check()

@@ -94,6 +94,8 @@ class Entry(Struct, gc=False, eq=False):
     """The kinds that its start looked back at, from `asked_at`, and the answers."""
     asked_at: Any = None
     anchor_failed: bool = False
+    published: Any = None
+    """Where it publishes values: the spots of its step and of its turn."""
     had_start: bool = False
     """Whether it had a start when it was last settled."""
     misplaced: int = 0

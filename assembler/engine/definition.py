@@ -281,7 +281,7 @@ class Definition:
 
     def place(self, context: Context, scope: Scope) -> Any:
         """What it publishes: asked once for its step, then once for its turn (`scope.step` is
-        None then). None: nothing. Compared with `==`."""
+        None then). None: nothing. Compared field by field."""
         return None
 
     def notes(self, context: Context, scope: Scope) -> Sequence[tuple[str, Position]]:

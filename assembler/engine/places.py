@@ -2,69 +2,101 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
+from msgspec import Struct
+
 from assembler.engine.contexts import Entry
+from assembler.engine.events import Position
 from assembler.engine.locations import TURN_END
+from assembler.engine.values import alike
 
 __all__ = ["Places"]
 
 Spot = tuple[str, int, int]
 
 
+class Placed(Struct, frozen=True, gc=False, eq=False):
+    """One published value, and where its Context stands."""
+
+    anchor: Position
+    key: str
+    id: str
+    value: Any
+
+
 class Places:
     """Values by kind, turn and step (`TURN_END`: the turn's own). Change is O(1)."""
 
-    __slots__ = ("_spots", "_steps", "_values")
+    __slots__ = ("_steps", "_values")
 
     def __init__(self) -> None:
-        self._values: dict[Spot, dict[str, tuple[int, str, Any]]] = {}
-        self._steps: dict[tuple[str, int], set[int]] = {}
-        self._spots: dict[tuple[str, str, bool], Spot] = {}
+        # One value stands for itself, several are a dict by id: most places have one of a kind.
+        self._values: dict[Spot, Any] = {}
+        self._steps: dict[tuple[str, int], tuple[int, ...]] = {}
 
-    def put(self, entry: Entry, spot: Spot | None, value: Any) -> list[Spot]:
-        """Publish `value` (None: nothing) of `entry`; where what is read has changed."""
-        owner = (entry.spec.kind, entry.id, spot[2] == TURN_END if spot else False)
-        return self._put(owner, entry, spot if value is not None else None, value)
+    def put(self, entry: Entry, spot: Spot, value: Any) -> list[Spot]:
+        """Publish `value` of `entry`; where what is read has changed."""
+        on_turn = spot[2] == TURN_END
+        old = entry.published[on_turn] if entry.published is not None else None
+        placed = Placed(entry.anchor, entry.key, entry.id, value)
+        changed = []
+        if old == spot:
+            before = self._find(spot, entry.id)
+            if before.anchor == placed.anchor and alike(before.value, value):
+                return []
+        elif old is not None:
+            changed = self.clear(entry, turn=on_turn)
+        self._insert(spot, placed)
+        self._note(entry, spot, on_turn=on_turn)
+        return [*changed, spot]
 
     def clear(self, entry: Entry, *, turn: bool) -> list[Spot]:
         """Publish nothing on its step, or with `turn` on its turn."""
-        return self._put((entry.spec.kind, entry.id, turn), entry, None, None)
-
-    def _put(
-        self, owner: tuple[str, str, bool], entry: Entry, spot: Spot | None, value: Any
-    ) -> list[Spot]:
-        old = self._spots.get(owner)
-        if spot is None and old is None:
+        spot: Spot | None = entry.published[turn] if entry.published is not None else None
+        if spot is None:
             return []
-        placed = (entry.anchor, entry.key, value)
-        if spot is not None and spot == old:
-            before = self._values[spot][entry.id]
-            if before[0] == placed[0] and _equal(before[2], value):
-                return []
-            self._values[spot][entry.id] = placed
-            return [spot]
-        changed = []
-        if old is not None:
-            changed.append(old)
-            self._remove(owner, old, entry.id)
-        if spot is not None:
-            changed.append(spot)
-            self._spots[owner] = spot
-            self._values.setdefault(spot, {})[entry.id] = placed
-            self._steps.setdefault(spot[:2], set()).add(spot[2])
-        return changed
+        self._remove(spot, entry.id)
+        self._note(entry, None, on_turn=turn)
+        return [spot]
 
-    def _remove(self, owner: tuple[str, str, bool], spot: Spot, ident: str) -> None:
-        del self._spots[owner]
-        values = self._values[spot]
-        del values[ident]
-        if not values:
-            del self._values[spot]
-            steps = self._steps[spot[:2]]
-            steps.discard(spot[2])
-            if not steps:
-                del self._steps[spot[:2]]
+    def _note(self, entry: Entry, spot: Spot | None, *, on_turn: bool) -> None:
+        step, turn = entry.published or (None, None)
+        spots = (step, spot) if on_turn else (spot, turn)
+        entry.published = None if spots == (None, None) else spots
+
+    def _find(self, spot: Spot, ident: str) -> Placed:
+        held = self._values[spot]
+        return held[ident] if type(held) is dict else held  # type: ignore[no-any-return]
+
+    def _insert(self, spot: Spot, placed: Placed) -> None:
+        held = self._values.get(spot)
+        if type(held) is dict:
+            held[placed.id] = placed
+        elif held is None or held.id == placed.id:
+            self._values[spot] = placed
+        else:
+            self._values[spot] = {held.id: held, placed.id: placed}
+        if held is None:
+            kind, turn, step = spot
+            self._steps[kind, turn] = (*self._steps.get((kind, turn), ()), step)
+
+    def _remove(self, spot: Spot, ident: str) -> None:
+        held = self._values[spot]
+        if type(held) is dict:
+            del held[ident]
+            if held:
+                return
+        del self._values[spot]
+        kind, turn, step = spot
+        steps = tuple(each for each in self._steps[kind, turn] if each != step)
+        if steps:
+            self._steps[kind, turn] = steps
+        else:
+            del self._steps[kind, turn]
+
+    # -- reading -------------------------------------------------------------------------
 
     def of_step(self, kind: str, turn: int, step: int) -> dict[str, Any]:
         return self._ordered(((kind, turn, step),))
@@ -72,33 +104,31 @@ class Places:
     def of_steps(self, kind: str, turn: int) -> dict[str, Any]:
         """The values on all steps of a turn."""
         steps = self._steps.get((kind, turn), ())
-        return self._ordered(tuple((kind, turn, step) for step in steps if step != TURN_END))
+        return self._ordered((kind, turn, step) for step in steps if step != TURN_END)
 
     def of_turn(self, kind: str, turn: int) -> dict[str, Any]:
         return self._ordered(((kind, turn, TURN_END),))
 
-    def _ordered(self, spots: tuple[Spot, ...]) -> dict[str, Any]:
-        found = [
-            (placed[0], placed[1], ident, placed[2])
-            for spot in spots
-            for ident, placed in self._values.get(spot, {}).items()
-        ]
-        found.sort(key=lambda value: value[:2])
-        return {ident: value for _, _, ident, value in found}
+    def _at(self, spot: Spot) -> Iterable[Placed]:
+        held = self._values.get(spot)
+        if held is None:
+            return ()
+        return held.values() if type(held) is dict else (held,)
 
-    def check(self) -> list[str]:
-        """What is wrong with it, in words."""
-        spots = {(owner[0], owner[1], spot) for owner, spot in self._spots.items()}
-        values = {(spot[0], ident, spot) for spot, held in self._values.items() for ident in held}
-        steps = {(*key, step) for key, held in self._steps.items() for step in held}
-        well = spots == values and steps == self._values.keys()
-        return [] if well else ["places: values and who published them differ"]
+    def _ordered(self, spots: Iterable[Spot]) -> dict[str, Any]:
+        found = [placed for spot in spots for placed in self._at(spot)]
+        found.sort(key=lambda placed: (placed.anchor, placed.key))
+        return {placed.id: placed.value for placed in found}
 
-
-def _equal(old: Any, new: Any) -> bool:
-    if old is new:
-        return True
-    try:
-        return type(old) is type(new) and bool(old == new)
-    except Exception:
-        return False
+    def check(self, entries: Iterable[Entry]) -> Iterator[str]:
+        """What is wrong with it, in words, if `entries` are all that publish."""
+        expected = {
+            (spot, entry.key)
+            for entry in entries
+            for spot in entry.published or ()
+            if spot is not None
+        }
+        held = {(spot, placed.key) for spot in self._values for placed in self._at(spot)}
+        steps = {(*key, step) for key, held_steps in self._steps.items() for step in held_steps}
+        if held != expected or steps != self._values.keys():
+            yield "places: values and who published them differ"

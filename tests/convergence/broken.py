@@ -464,7 +464,7 @@ def another_state_that_was_read_is_not_recorded(patch: pytest.MonkeyPatch) -> No
 @fault("test_values_come_in_anchor_order")
 def values_come_in_order_of_arrival(patch: pytest.MonkeyPatch) -> None:
     def ordered(self: Any, spots: Any) -> dict[str, Any]:
-        return {id_: each[2] for at in spots for id_, each in self._values.get(at, {}).items()}
+        return {each.id: each.value for at in spots for each in self._at(at)}
 
     patch.setattr(Places, "_ordered", ordered)
 
