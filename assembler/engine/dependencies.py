@@ -1,6 +1,7 @@
 """Who read what: from a key that was read to the Contexts whose values or Nodes read it.
 
-Keys are plain tuples. A reader that is made again forgets what it read before. Not here: what
+Keys are texts, because a tuple would make the garbage collector walk a whole dict of
+them each time one is new. A reader that is made again forgets what it read before. Not here: what
 the keys stand for (`scopes`).
 """
 
@@ -19,9 +20,10 @@ __all__ = ["COMPLETE", "LIVE", "PHASES", "Dependencies", "Key", "Phase"]
 Phase = int
 STEP_VALUE, TURN_VALUE, BUILD = PHASES = (0, 1, 2)
 
-Key = tuple[Any, ...]
-LIVE: Key = ("live",)
-COMPLETE: Key = ("complete",)
+Key = str
+LIVE: Key = "live"
+COMPLETE: Key = "complete"
+_STATUS = "status:"
 
 
 class Dependencies:
@@ -62,10 +64,10 @@ class Dependencies:
         held = readers.get(key)
         if held is None:
             readers[key] = entry
-            if key[0] == "status":
+            if key.startswith(_STATUS):
                 if self._statuses is None:
                     self._statuses = SortedList()
-                self._statuses.add(key[1:])
+                self._statuses.add(_place_of(key))
         elif type(held) is dict:
             held[entry] = None
         else:
@@ -78,8 +80,8 @@ class Dependencies:
             if held:
                 return
         del readers[key]
-        if key[0] == "status":
-            self._statuses.remove(key[1:])
+        if key.startswith(_STATUS):
+            self._statuses.remove(_place_of(key))
 
     def mark(self, key: Key, dirty: tuple[dict[Entry, None], ...]) -> bool:
         """Put everybody who read `key` among the `dirty` of their phases; whether there is
@@ -106,7 +108,7 @@ class Dependencies:
         if not self._statuses:
             return []
         found = self._statuses.irange(above, upto, inclusive=(False, True))
-        return [("status", *place) for place in dict.fromkeys(found)]
+        return [f"{_STATUS}{turn}:{step}" for turn, step in dict.fromkeys(found)]
 
     def check(self, entries: Iterable[Entry]) -> list[str]:
         """What is wrong with it, in words, if `entries` are all that read."""
@@ -123,5 +125,11 @@ class Dependencies:
 
 
 def status_key(turn: int, step: int | None) -> Key:
-    """The status of a turn or step, as a key that sorts like the floor."""
-    return ("status", turn, TURN_END if step is None else step)
+    """The status of a turn or step."""
+    return f"{_STATUS}{turn}:{TURN_END if step is None else step}"
+
+
+def _place_of(key: Key) -> Floor:
+    """The place of a status, which sorts like the floor."""
+    _, turn, step = key.split(":")
+    return int(turn), int(step)

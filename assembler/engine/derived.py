@@ -162,7 +162,7 @@ class Derived:
         for turn in (False, True):
             self.published(self.facts.places.clear(entry, turn=turn))
         for what in ("other", "has", "place"):
-            self.key_changed((what, entry.spec.kind, entry.id))
+            self.key_changed(f"{what}:{entry.key}")
         if entry.node_key is not None and entry.spec.target in self.orphans:
             self.orphans[entry.spec.target][entry.node_key] = None
 
@@ -247,7 +247,7 @@ class Derived:
     def published(self, spots: Iterable[tuple[str, int, int]]) -> None:
         for kind, turn, step in spots:
             if step == TURN_END:
-                self.key_changed(("turn", kind, turn))
+                self.key_changed(f"turn:{kind}:{turn}")
             else:
-                self.key_changed(("step", kind, turn, step))
-                self.key_changed(("step", kind, turn, None))
+                self.key_changed(f"step:{kind}:{turn}:{step}")
+                self.key_changed(f"step:{kind}:{turn}:None")

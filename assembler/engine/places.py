@@ -17,6 +17,10 @@ __all__ = ["Places"]
 Spot = tuple[str, int, int]
 
 
+def _text(spot: Spot) -> str:
+    return f"{spot[0]}:{spot[1]}:{spot[2]}"
+
+
 class Placed(Struct, frozen=True, gc=False, eq=False):
     """One published value, and where its Context stands."""
 
@@ -33,8 +37,9 @@ class Places:
 
     def __init__(self) -> None:
         # One value stands for itself, several are a dict by id: most places have one of a kind.
-        self._values: dict[Spot, Any] = {}
-        self._steps: dict[tuple[str, int], tuple[int, ...]] = {}
+        # Keys are texts: a tuple would make the collector walk the whole dict each time it is new.
+        self._values: dict[str, Any] = {}
+        self._steps: dict[str, tuple[int, ...]] = {}
 
     def put(self, entry: Entry, spot: Spot, value: Any) -> list[Spot]:
         """Publish `value` of `entry`; where what is read has changed."""
@@ -67,34 +72,36 @@ class Places:
         entry.published = None if spots == (None, None) else spots
 
     def _find(self, spot: Spot, ident: str) -> Placed:
-        held = self._values[spot]
+        held = self._values[_text(spot)]
         return held[ident] if type(held) is dict else held  # type: ignore[no-any-return]
 
     def _insert(self, spot: Spot, placed: Placed) -> None:
-        held = self._values.get(spot)
+        key = _text(spot)
+        held = self._values.get(key)
         if type(held) is dict:
             held[placed.id] = placed
         elif held is None or held.id == placed.id:
-            self._values[spot] = placed
+            self._values[key] = placed
         else:
-            self._values[spot] = {held.id: held, placed.id: placed}
+            self._values[key] = {held.id: held, placed.id: placed}
         if held is None:
-            kind, turn, step = spot
-            self._steps[kind, turn] = (*self._steps.get((kind, turn), ()), step)
+            turn = f"{spot[0]}:{spot[1]}"
+            self._steps[turn] = (*self._steps.get(turn, ()), spot[2])
 
     def _remove(self, spot: Spot, ident: str) -> None:
-        held = self._values[spot]
+        key = _text(spot)
+        held = self._values[key]
         if type(held) is dict:
             del held[ident]
             if held:
                 return
-        del self._values[spot]
-        kind, turn, step = spot
-        steps = tuple(each for each in self._steps[kind, turn] if each != step)
+        del self._values[key]
+        turn = f"{spot[0]}:{spot[1]}"
+        steps = tuple(each for each in self._steps[turn] if each != spot[2])
         if steps:
-            self._steps[kind, turn] = steps
+            self._steps[turn] = steps
         else:
-            del self._steps[kind, turn]
+            del self._steps[turn]
 
     # -- reading -------------------------------------------------------------------------
 
@@ -103,14 +110,14 @@ class Places:
 
     def of_steps(self, kind: str, turn: int) -> dict[str, Any]:
         """The values on all steps of a turn."""
-        steps = self._steps.get((kind, turn), ())
+        steps = self._steps.get(f"{kind}:{turn}", ())
         return self._ordered((kind, turn, step) for step in steps if step != TURN_END)
 
     def of_turn(self, kind: str, turn: int) -> dict[str, Any]:
         return self._ordered(((kind, turn, TURN_END),))
 
     def _at(self, spot: Spot) -> Iterable[Placed]:
-        held = self._values.get(spot)
+        held = self._values.get(_text(spot))
         if held is None:
             return ()
         return held.values() if type(held) is dict else (held,)
@@ -123,12 +130,18 @@ class Places:
     def check(self, entries: Iterable[Entry]) -> Iterator[str]:
         """What is wrong with it, in words, if `entries` are all that publish."""
         expected = {
-            (spot, entry.key)
+            (_text(spot), entry.key)
             for entry in entries
             for spot in entry.published or ()
             if spot is not None
         }
-        held = {(spot, placed.key) for spot in self._values for placed in self._at(spot)}
-        steps = {(*key, step) for key, held_steps in self._steps.items() for step in held_steps}
+        held = {
+            (key, placed.key)
+            for key, values in self._values.items()
+            for placed in (values.values() if type(values) is dict else (values,))
+        }
+        steps = {
+            f"{turn}:{step}" for turn, held_steps in self._steps.items() for step in held_steps
+        }
         if held != expected or steps != self._values.keys():
             yield "places: values and who published them differ"

@@ -93,7 +93,7 @@ class ScopeView:
     def step_values(self, kind: str) -> Mapping[str, Any]:
         if self.turn is None or self._phase == STEP_VALUE:
             return _NOTHING
-        self.reads["step", kind, self.turn, self.step] = None
+        self.reads[f"step:{kind}:{self.turn}:{self.step}"] = None
         places = self._facts.places
         if self.step is None:
             return places.of_steps(kind, self.turn)
@@ -102,27 +102,27 @@ class ScopeView:
     def turn_values(self, kind: str) -> Mapping[str, Any]:
         if self.turn is None or self._phase != BUILD:
             return _NOTHING
-        self.reads["turn", kind, self.turn] = None
+        self.reads[f"turn:{kind}:{self.turn}"] = None
         return self._facts.places.of_turn(kind, self.turn)
 
     def other(self, kind: str, id: str) -> Any:
         if kind not in self._facts.tables.kinds:
             return None
-        self.reads["other", kind, id] = None
+        self.reads[f"other:{kind}:{id}"] = None
         entry = self._facts.tables.find(kind, id)
         return None if entry is None else entry.state
 
     def has(self, kind: str, id: str) -> bool:
         if kind not in self._facts.tables.kinds:
             return False
-        self.reads["has", kind, id] = None
+        self.reads[f"has:{kind}:{id}"] = None
         entry = self._facts.tables.find(kind, id)
         return entry is not None and entry.start_at is not None
 
     def turn_status_of(self, kind: str, id: str) -> Status | None:
         if kind not in self._facts.tables.kinds:
             return None
-        self.reads["place", kind, id] = None
+        self.reads[f"place:{kind}:{id}"] = None
         entry = self._facts.tables.find(kind, id)
         if entry is None or entry.turn is None:
             return None
@@ -131,6 +131,6 @@ class ScopeView:
     def unstarted(self, kind: str, id: str) -> Sequence[Match]:
         if kind not in self._facts.tables.kinds:
             return ()
-        self.reads["other", kind, id] = None
+        self.reads[f"other:{kind}:{id}"] = None
         entry = self._facts.tables.find(kind, id)
         return () if entry is None or entry.start_at is not None else tuple(entry.matches)

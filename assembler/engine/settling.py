@@ -82,17 +82,17 @@ def _fold(derived: Derived, entry: Entry) -> list[Entry]:
     touched = changed or entry.moved or (appended and (entry.scans or entry.start_at is None))
     if touched:
         if entry.moved:
-            derived.key_changed(("place", entry.spec.kind, entry.id))
+            derived.key_changed(f"place:{entry.key}")
         derived.touch(entry)
         entry.moved = False
     if entry.had_start is not (entry.start_at is not None):
         entry.had_start = entry.start_at is not None
-        derived.key_changed(("has", entry.spec.kind, entry.id))
+        derived.key_changed(f"has:{entry.key}")
     if not changed:
         if touched and entry.start_at is None:
-            derived.key_changed(("other", entry.spec.kind, entry.id))
+            derived.key_changed(f"other:{entry.key}")
         return []
-    derived.key_changed(("other", entry.spec.kind, entry.id))
+    derived.key_changed(f"other:{entry.key}")
     if failed != (entry.failure is not None):
         return [*derived.predecessors.moved(entry), *derived.predecessors.changed(entry)]
     return list(derived.predecessors.changed(entry))

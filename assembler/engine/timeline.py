@@ -74,6 +74,15 @@ def _bracket(event: Event) -> Location:
     return Location(place[0], None if event.type == STEP_END else place[1])
 
 
+def _text(place: Place) -> str:
+    return f"{place[0]}.{place[1]}"
+
+
+def _place(text: str) -> Place:
+    turn, _, step = text.partition(".")
+    return int(turn), None if step == "None" else int(step)
+
+
 class Timeline:
     """The boundaries of the loaded events. Look-up is by bisection."""
 
@@ -81,7 +90,8 @@ class Timeline:
 
     def __init__(self) -> None:
         self._seqs: Any = None  # made with the first boundary
-        self._starts: dict[Place, int | tuple[int, ...]] = {}
+        # By text: a tuple would make the collector walk the dict each time one is new.
+        self._starts: dict[str, int | tuple[int, ...]] = {}
         self._closers: list[tuple[int, Floor]] = []
         self._open: set[Place] = set()
         self._open_now: tuple[Object | None] | None = None
@@ -134,28 +144,30 @@ class Timeline:
             if self._closers and self._closers[0][0] == event.seq:
                 del self._closers[0]
         if self.floor != floor:
-            self._open = {place for place in self._starts if not self.is_closed(place)}
+            self._open = {place for place in map(_place, self._starts) if not self.is_closed(place)}
 
     def _add_start(self, event: Event, place: Place) -> None:
         if event.type not in (TURN_START, STEP_START):
             return
-        held = self._starts.get(place)
+        key = _text(place)
+        held = self._starts.get(key)
         if held is None:
-            self._starts[place] = event.seq
+            self._starts[key] = event.seq
         else:
             seqs = held if isinstance(held, tuple) else (held,)
-            self._starts[place] = tuple(sorted((*seqs, event.seq)))
+            self._starts[key] = tuple(sorted((*seqs, event.seq)))
         self._open.add(place)
 
     def _remove_start(self, event: Event, place: Place) -> None:
         if event.type not in (TURN_START, STEP_START):
             return
-        held = self._starts[place]
+        key = _text(place)
+        held = self._starts[key]
         rest = tuple(s for s in held if s != event.seq) if isinstance(held, tuple) else ()
         if rest:
-            self._starts[place] = rest if len(rest) > 1 else rest[0]
+            self._starts[key] = rest if len(rest) > 1 else rest[0]
         else:
-            del self._starts[place]
+            del self._starts[key]
             self._open.discard(place)
 
     def _prune(self) -> None:
@@ -177,7 +189,7 @@ class Timeline:
         """Whether a turn, or with a step a step, is open, closed or unknown."""
         if self.is_closed(place):
             return Status.CLOSED
-        return Status.OPEN if complete or place in self._starts else Status.UNKNOWN
+        return Status.OPEN if complete or _text(place) in self._starts else Status.UNKNOWN
 
     def locate(self, event: Event, loaded: Any, *, complete: bool) -> Location:
         """Where an event belongs. `loaded[seq]` gives the loaded events."""
@@ -215,8 +227,8 @@ class Timeline:
         turn = max(place[0] for place in self._open)
         steps = [step for t, step in self._open if t == turn and step is not None]
         step = max(steps, default=None)
-        opened = (turn, None) if (turn, None) in self._starts else (turn, step)
-        seq = self._starts[opened]
+        opened = _text((turn, None))
+        seq = self._starts[opened if opened in self._starts else _text((turn, step))]
         first = seq[0] if isinstance(seq, tuple) else seq
         return freeze_object({"turn": turn, "step": step, "since": loaded[first].time})
 
