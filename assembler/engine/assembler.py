@@ -81,6 +81,7 @@ class Assembler:
         "_attempts",
         "_derived",
         "_findings",
+        "_grouped",
         "_guard",
         "_inquiry",
         "_live",
@@ -108,6 +109,8 @@ class Assembler:
         self._views: dict[str, View] = {}
         self._live: bool | None = None
         self._findings: frozenset[Anomaly] = frozenset()
+        self._grouped: set[Anomaly] = set()
+        """Those of the findings that Group Definitions raised."""
         self._derived = self._fresh()
         self._guard = Guard()
         self._inquiry = Inquiry(self._registry, self._guard, strict=strict)
@@ -431,14 +434,15 @@ class Assembler:
                 settle(self._derived)
 
     def _note_findings(self) -> None:
-        """Enter the findings that hold now and did not hold before. O(their number)."""
-        derived = self._derived
-        found = derived.findings() if derived.found or derived.faults else set()
-        for view in self._views.values():
-            found.update(view.findings())
-        if found != self._findings:
-            self._findings = frozenset(found)
-            self._log.findings(sorted(found, key=_by_place))
+        """Enter the findings that hold now and did not hold before. O(1) when none changed, else
+        O(their number)."""
+        grouped = {odd for view in self._views.values() for odd in view.findings()}
+        if not self._derived.found_changed and grouped == self._grouped:
+            return
+        self._grouped = grouped
+        self._findings = frozenset(self._derived.findings() | grouped)
+        self._derived.found_changed = False
+        self._log.findings(sorted(self._findings, key=_by_place))
 
     def _prepare(self) -> list[tuple[View, Change]]:
         """Make again what is dirty, and put it into the views; nothing is shown yet."""

@@ -42,6 +42,7 @@ class Derived:
         "facts",
         "faults",
         "found",
+        "found_changed",
         "orphans",
         "predecessors",
         "stale",
@@ -75,6 +76,8 @@ class Derived:
         """Contexts to publish, place and build again, by phase."""
         self.found: dict[Entry, None] = {}
         """Contexts that have findings."""
+        self.found_changed = True
+        """Whether any finding came or went since they were last noted."""
         self.orphans: dict[str, dict[str, None]] = {name: {} for name in views}
         """By view: the keys of Nodes whose Context is gone since the last flush."""
         self.went: set[str] = set()
@@ -83,6 +86,7 @@ class Derived:
     def keep_faults(self, place: int, attempt: str, plan: Plan) -> None:
         if plan.faults:
             self.faults[place, attempt] = plan.faults
+            self.found_changed = True
 
     def enter(self, spec: Spec, ident: str) -> Entry:
         entry = self.tables[spec.kind][ident] = Entry(spec, ident, f"{spec.kind}:{ident}")
@@ -136,7 +140,7 @@ class Derived:
                     self.went.add(entry.node_key)
         if self.faults:
             for delta in attempt.deltas:
-                self.faults.pop((delta.position, attempt.name), None)
+                self._forget_fault(delta.position, attempt.name)
 
     def forget_event(self, event: Event, owners: Any) -> None:
         entries = owners if type(owners) is tuple else (() if owners is None else (owners,))
@@ -145,7 +149,11 @@ class Derived:
                 self.mark_stale(entry)
             else:
                 self._drop(entry)
-        self.faults.pop((position(event.seq, 0), ""), None)
+        self._forget_fault(position(event.seq, 0), "")
+
+    def _forget_fault(self, place: int, attempt: str) -> None:
+        if self.faults.pop((place, attempt), None) is not None:
+            self.found_changed = True
 
     def _drop(self, entry: Entry) -> None:
         """A Context with nothing left leaves at once; its memory is freed."""
@@ -158,7 +166,9 @@ class Derived:
         self.dependencies.forget(entry)
         for dirty in self.dirty:
             dirty.pop(entry, None)
-        self.found.pop(entry, None)
+        if entry in self.found:
+            del self.found[entry]
+            self.found_changed = True
         for turn in (False, True):
             self.published(self.facts.places.clear(entry, turn=turn))
         for what in ("other", "has", "place"):

@@ -93,7 +93,9 @@ class Making:
         for keys in self._derived.orphans.values():
             keys.clear()
         for entry, node, found in results:
-            entry.findings = found
+            if entry.findings != found:
+                entry.findings = found
+                self._derived.found_changed = True
             if found:
                 self._derived.found[entry] = None
             else:

@@ -25,6 +25,7 @@ from assembler.engine.definition import (
     Role,
     Scope,
 )
+from assembler.engine.derived import Derived
 from assembler.engine.errors import DefinitionError
 from assembler.engine.events import Event, Item
 from assembler.engine.patches import apply
@@ -722,3 +723,26 @@ def test_what_may_be_given_may_be_shown() -> None:
     assembler.append({"seq": 1, "type": "toy", "data": deep})
     assembler.flush()
     assert assembler.findings() == []
+
+
+def test_findings_that_stand_cost_a_flush_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    gathered: list[int] = []
+    old = Derived.findings
+
+    def findings(self: Derived) -> Any:
+        gathered.append(1)
+        return old(self)
+
+    monkeypatch.setattr(Derived, "findings", findings)
+    assembler = Assembler([Toy()])
+    assembler.load([event(1, "toy/more"), event(2)], False)
+    assembler.flush()
+    assert len(assembler.findings()) == 1
+    gathered.clear()
+    for seq in range(3, 9):
+        assembler.append(event(seq, id="another"))
+        assembler.flush()
+    assert gathered == []
+    assembler.evict(2)
+    assembler.flush()
+    assert (gathered, assembler.findings()) == ([1], [])
