@@ -33,6 +33,7 @@ __all__ = [
     "Group",
     "GroupDefinition",
     "Match",
+    "Members",
     "Node",
     "Reader",
     "Role",
@@ -334,12 +335,24 @@ class Group(Struct, frozen=True, gc=False, eq=False):
         return {**wire, **thaw(self.data)}
 
 
+class Members(Struct, frozen=True, gc=False, eq=False):
+    """What a group is summed up from.
+
+    `told`: how many members tell what, in no order; `first` and `last` of them; their number.
+    """
+
+    told: Mapping[Any, int]
+    first: Node
+    last: Node
+    size: int
+
+
 class GroupDefinition:
     """How consecutive Nodes of one target are kept together. Reads Nodes, never events.
 
-    The engine calls it for what changed and its neighbours alone. When nothing but the text of a
-    Node grew it is asked `joins` again, and `summary` only if the answer is another one: a summary
-    must not read growing text.
+    The engine calls it for what changed alone, whatever the size of the group. When nothing but
+    the text of a Node grew it is asked `joins` again, and the others only if the answer is another
+    one: they must not read growing text.
     """
 
     kind: ClassVar[str]
@@ -349,6 +362,11 @@ class GroupDefinition:
         """Neighbours with an equal bracket stand together; None: it separates."""
         raise NotImplementedError
 
-    def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-        """The group's data (JSON values) from its members, in order."""
+    def tells(self, node: Node) -> Hashable | None:
+        """What a member adds to the summary of its group; None: nothing. Equal answers are counted
+        together, so that few different ones make a cheap summary."""
+        return None
+
+    def summary(self, members: Members) -> Mapping[str, Any]:
+        """The group's data (JSON values)."""
         raise NotImplementedError

@@ -7,7 +7,8 @@ a Definition may read while it is asked (`asking`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ from assembler.engine.definition import (
     Group,
     GroupDefinition,
     Match,
+    Members,
     Node,
 )
 from assembler.engine.errors import DefinitionError
@@ -199,9 +201,15 @@ class Picture:
         return [list(run) for bracket, run in runs if bracket is not None]
 
     def _group(self, grouping: GroupDefinition, members: list[Node]) -> Group:
+        def tells(node: Node) -> Hashable | None:
+            told: Hashable | None = self._ask(lambda: grouping.tells(node), node.key, node.position)
+            return told
+
         first, keys = members[0], tuple(node.key for node in members)
+        told = Counter(answer for answer in map(tells, members) if answer is not None)
+        summed = Members(told, first, members[-1], len(members))
         data = self._ask(
-            lambda: freeze_object(grouping.summary(members)), first.key, first.position, {}
+            lambda: freeze_object(grouping.summary(summed)), first.key, first.position, {}
         )
         return Group("", grouping.kind, keys, data)
 

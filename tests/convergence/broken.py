@@ -17,6 +17,7 @@ from assembler.engine import (
     attempts,
     contexts,
     events,
+    grouping,
     predecessors,
     settling,
     timeline,
@@ -542,32 +543,52 @@ def a_patch_forgets_what_text_grew(patch: pytest.MonkeyPatch) -> None:
 
 @fault()
 def groups_are_not_made_again_around(patch: pytest.MonkeyPatch) -> None:
-    def around(self: Any, spot: Any, seeds: Any) -> None:
-        at = self._order.bisect_left(spot)
-        if at < len(self._order) and self._order[at] == spot:
-            seeds[spot[1]] = None
+    patch.setattr(Grouping, "_look_around", lambda self, found, spot: None)
 
-    patch.setattr(Grouping, "_around", around)
+
+@fault()
+def a_group_is_not_cut_by_who_comes_into_it(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Grouping, "_cut_through", lambda self, found, spot, was: None)
+
+
+@fault()
+def what_a_member_told_is_counted_for_ever(patch: pytest.MonkeyPatch) -> None:
+    old = grouping._count
+    patch.setattr(grouping, "_count", lambda tally, told, times: old(tally, told, max(0, times)))
+
+
+@fault()
+def a_part_of_a_group_counts_as_the_whole(patch: pytest.MonkeyPatch) -> None:
+    old = Grouping._tally
+
+    def tally(self: Any, pieces: Any, found: Any) -> Any:
+        for cut in (piece.cut for piece in pieces if piece.cut is not None):
+            cut.slices = [piece.members for piece in pieces if piece.cut is cut]
+        return old(self, pieces, found)
+
+    patch.setattr(Grouping, "_tally", tally)
 
 
 @fault("test_the_key_of_a_group_stays_through_split_and_merge")
 def a_group_is_named_anew_each_time(patch: pytest.MonkeyPatch) -> None:
     old = Grouping._name
 
-    def name(self: Any, runs: Any, involved: Any, found: Any) -> None:
-        left, found.left = found.left, set(self._of)
-        old(self, runs, involved, found)
-        found.left = left
+    def name(self: Any, chains: Any, found: Any) -> None:
+        old(self, [[replace(piece, run=None) for piece in chain] for chain in chains], found)
 
     patch.setattr(Grouping, "_name", name)
 
 
 @fault("test_groups_are_made_again_only_around_what_changed")
 def all_groups_are_made_again(patch: pytest.MonkeyPatch) -> None:
-    def around(self: Any, spot: Any, seeds: Any) -> None:
-        seeds.update(dict.fromkeys(each[1] for each in self._order))
+    old = Grouping._look_around
 
-    patch.setattr(Grouping, "_around", around)
+    def look_around(self: Any, found: Any, spot: Any) -> None:
+        old(self, found, spot)
+        for run in self._runs.values():
+            self._cut(found, run).retold = True
+
+    patch.setattr(Grouping, "_look_around", look_around)
 
 
 # --- all or nothing, isolation, cost

@@ -22,6 +22,7 @@ from assembler.engine.definition import (
     Context,
     Definition,
     Match,
+    Members,
     Node,
     Reader,
     Role,
@@ -825,8 +826,8 @@ class CountingRun(Run):
         self.joined.append(node.key)
         return super().joins(node)
 
-    def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-        self.summed.append(len(members))
+    def summary(self, members: Members) -> Mapping[str, Any]:
+        self.summed.append(members.size)
         return super().summary(members)
 
 

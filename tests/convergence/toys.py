@@ -5,6 +5,7 @@ And how their payloads are drawn. Not here: tests.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from assembler.engine.definition import (
     Definition,
     GroupDefinition,
     Match,
+    Members,
     Node,
     Reader,
     Role,
@@ -509,11 +511,20 @@ class Run(GroupDefinition):
             raise Kaboom("joins")
         return node.turn if node.kind in ("job", "watch", "fault") else None
 
-    def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-        if any(node.data.get("result") == "r" for node in members):
-            raise Kaboom("summary")
-        running = [node.id for node in members if node.data.get("running")]
-        return {"count": len(members), "running": running}
+    def tells(self, node: Node) -> tuple[str, bool]:
+        if node.kind == "fault" and node.data.get("odd") == 2:
+            raise Kaboom("tells")
+        runs = bool(node.data.get("running"))
+        return node.id if runs else "", node.data.get("result") == "r"
+
+    def summary(self, members: Members) -> Mapping[str, Any]:
+        told = Counter[str]()
+        for (running, bad), times in members.told.items():
+            if bad:
+                raise Kaboom("summary")
+            told[running] += times
+        ends = [end.data.get("result") for end in (members.first, members.last)]
+        return {"count": members.size, "running": told, "ends": ends}
 
 
 class Lane(GroupDefinition):
@@ -525,8 +536,11 @@ class Lane(GroupDefinition):
     def joins(self, node: Node) -> Any:
         return None if node.kind == "drop" else (node.turn, node.step)
 
-    def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-        return {"kinds": [node.kind for node in members]}
+    def tells(self, node: Node) -> str | None:
+        return None if node.kind == "mark" else node.kind
+
+    def summary(self, members: Members) -> Mapping[str, Any]:
+        return {"kinds": members.told, "ends": [members.first.id, members.last.id]}
 
 
 def toys() -> list[Definition | GroupDefinition]:

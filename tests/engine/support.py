@@ -5,7 +5,7 @@ Not here: tests, and Definitions that use everything at once (`tests/convergence
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from assembler.engine.assembler import Assembler
@@ -16,6 +16,7 @@ from assembler.engine.definition import (
     Definition,
     GroupDefinition,
     Match,
+    Members,
     Node,
     Reader,
     Role,
@@ -112,9 +113,13 @@ class Band(GroupDefinition):
         self.calls.append(("joins", node.id))
         return node.data.get("band")
 
-    def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-        self.calls.append(("summary", "".join(node.id for node in members)))
-        return {"n": len(members)}
+    def tells(self, node: Node) -> Any:
+        self.calls.append(("tells", node.id))
+        return node.id
+
+    def summary(self, members: Members) -> Mapping[str, Any]:
+        self.calls.append(("summary", "".join(sorted(members.told))))
+        return {"n": members.size}
 
 
 def event(seq: int, type_: str = "toy", /, **data: Any) -> Event:

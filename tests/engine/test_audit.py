@@ -229,7 +229,7 @@ def lose_a_group(assembler: Assembler) -> None:
 
 
 def forget_who_is_in_a_group(assembler: Assembler) -> None:
-    assembler.view()._groupings[0]._of.clear()
+    assembler.view()._groupings[0]._asked.clear()
 
 
 def forget_a_start_that_is_looked_at(assembler: Assembler) -> None:

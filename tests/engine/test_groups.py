@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from assembler.engine.assembler import Assembler
-from assembler.engine.definition import Context, GroupDefinition, Node, Scope
+from assembler.engine.definition import Context, GroupDefinition, Members, Node, Scope
 from assembler.engine.errors import DefinitionError
 from assembler.engine.patches import apply
 from tests.engine.support import Band, Toy, delta, event, same_as_fresh, wire
@@ -304,6 +304,74 @@ def test_nothing_is_asked_when_no_node_changed() -> None:
     assert bench.band.calls == []
 
 
+def test_of_a_group_only_the_members_that_changed_are_asked() -> None:
+    bench = Bench("abcdefgh")
+    bench.change("c", 1)
+    bench.append("i")
+    bench.forget()
+    bench.assembler.flush()
+    assert bench.band.calls == [
+        ("joins", "c"),
+        ("tells", "c"),
+        ("joins", "i"),
+        ("tells", "i"),
+        ("summary", "abcdefghi"),
+    ]
+
+
+def test_what_members_tell_is_counted_through_split_and_merge() -> None:
+    class Letters(Band):
+        def tells(self, node: Node) -> Any:
+            return node.data["size"]
+
+        def summary(self, members: Members) -> Mapping[str, Any]:
+            sizes = {str(size): times for size, times in members.told.items()}
+            return {"sizes": sizes, "ends": members.first.id + members.last.id}
+
+    def said() -> list[tuple[Any, Any]]:
+        assembler.flush()
+        same_as_fresh(assembler, [Toy(build=build), Letters()])
+        return [(group["ends"], group["sizes"]) for group in wire(assembler)["groups"]]
+
+    assembler = Assembler([Toy(build=build), Letters()])
+    assembler.load([event(seq, id=id_, v=1) for seq, id_ in enumerate("abcde", 1)])
+    assert said() == [("ae", {"1": 5})]
+    assembler.append(event(6, "toy/more", id="c", v=2))
+    assert said() == [("ab", {"1": 2}), ("cc", {"2": 1}), ("de", {"1": 2})]
+    assembler.append(event(7, "toy/more", id="e", v=1))
+    assembler.append(event(8, "toy/more", id="c", v=1))
+    assert said() == [("ae", {"1": 3, "3": 1, "2": 1})]
+    assembler.append(event(9, "toy/more", id="a", v=2))
+    assembler.append(event(10, "toy/more", id="a", v=None))
+    assert said() == [("be", {"1": 2, "3": 1, "2": 1})]
+
+
+def test_a_member_that_cannot_be_asked_what_it_tells_is_a_finding_and_stays() -> None:
+    class Shy(Band):
+        def tells(self, node: Node) -> Any:
+            if node.id == "b" and node.data["size"] < 3:
+                raise ValueError
+            return [] if node.id == "c" else 1  # nothing that can be counted
+
+        def summary(self, members: Members) -> Mapping[str, Any]:
+            return {"n": members.size, "told": sum(members.told.values())}
+
+    assembler = Assembler([Toy(build=build), Shy()])
+    assembler.load([event(seq, id=id_, v=1) for seq, id_ in enumerate("abc", 1)])
+    assembler.flush()
+    assert [(odd.kind, odd.key) for odd in assembler.findings()] == [
+        ("definition-error", "toy:b"),
+        ("definition-error", "toy:c"),
+    ]
+    assert [(group["n"], group["told"]) for group in wire(assembler)["groups"]] == [(3, 1)]
+    assembler.append(event(4, "toy/more", id="b", v=1))
+    assembler.append(event(5, "toy/more", id="b", v=1))
+    assembler.flush()
+    same_as_fresh(assembler, [Toy(build=build), Shy()])
+    assert [odd.key for odd in assembler.findings()] == ["toy:c"]
+    assert [(group["n"], group["told"]) for group in wire(assembler)["groups"]] == [(3, 2)]
+
+
 def test_an_unchanged_group_is_the_same_object_and_is_not_sent() -> None:
     bench = Bench("abc")
     bench.change("c", None)
@@ -319,8 +387,11 @@ def test_an_unchanged_group_is_the_same_object_and_is_not_sent() -> None:
 
 def test_a_group_whose_summary_changes_is_sent() -> None:
     class Sizes(Band):
-        def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-            return {"sizes": [node.data["size"] for node in members]}
+        def tells(self, node: Node) -> int:
+            return int(node.data["size"])
+
+        def summary(self, members: Members) -> Mapping[str, Any]:
+            return {"sizes": sorted(members.told)}
 
     assembler = Assembler([Toy(build=build), Sizes()])
     assembler.load([event(1, id="a", v=1), event(2, id="b", v=1)])
@@ -345,8 +416,8 @@ def test_a_load_that_changes_nothing_keeps_groups_as_they_are() -> None:
 class Picky(Band):
     """Cannot sum up more than three."""
 
-    def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-        if len(members) > 3:
+    def summary(self, members: Members) -> Mapping[str, Any]:
+        if members.size > 3:
             raise ValueError
         return super().summary(members)
 

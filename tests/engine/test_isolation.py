@@ -20,6 +20,7 @@ from assembler.engine.definition import (
     Definition,
     GroupDefinition,
     Match,
+    Members,
     Node,
     Reader,
     Role,
@@ -124,10 +125,14 @@ class BadBand(GroupDefinition):
         self.bad.check("joins", node.data)
         return 1
 
-    def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
-        for node in members:
-            self.bad.check("summary", node.data)
-        return {"n": len(members)}
+    def tells(self, node: Node) -> bool:
+        self.bad.check("tells", node.data)
+        return bool(node.data.get("boom") == "summary")
+
+    def summary(self, members: Members) -> Mapping[str, Any]:
+        if members.told.get(True):
+            raise BoomError("summary")
+        return {"n": members.size}
 
 
 def catalog() -> list[Any]:
@@ -153,7 +158,7 @@ EVENTS = (
 )
 
 AT_ONCE = ("match", "start", "update", "anchor", "cadence", "retires")
-AT_FLUSH = ("place-step", "place-turn", "notes", "build", "joins", "summary")
+AT_FLUSH = ("place-step", "place-turn", "notes", "build", "joins", "tells", "summary")
 
 
 def item(site: str, seq: int) -> Event:
@@ -210,7 +215,7 @@ def test_the_others_go_on_and_a_finding_says_so(site: str, way: str) -> None:
         assert "bad:z" not in chat
     else:
         assert "error" not in chat[f"bad:{id_}"]
-    if site not in ("joins", "summary"):
+    if site not in ("joins", "tells", "summary"):
         assert len(assembler.view().groups) == 1
     same_as_fresh(assembler, definitions)
 
@@ -670,7 +675,7 @@ def test_a_group_holds_nothing_that_its_definition_could_change_later() -> None:
     class Keeper(BadBand):
         data: dict[str, Any] = {"list": [1]}  # noqa: RUF012 - that is the point
 
-        def summary(self, members: Sequence[Node]) -> Mapping[str, Any]:
+        def summary(self, members: Members) -> Mapping[str, Any]:
             return self.data
 
     assembler = Assembler([Toy(), Keeper(Bad())])
