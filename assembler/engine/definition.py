@@ -323,8 +323,10 @@ class Group(Struct, frozen=True, gc=False, eq=False):
 
     def equals(self, other: Group, *, keys: bool = True) -> bool:
         """Same members and data, and (unless `keys` is False) the same key."""
+        mine, others = self.members, other.members
+        # Tuples of other lengths are compared member by member, as long as they agree.
         return (
-            self.members == other.members
+            (mine is others or (len(mine) == len(others) and mine == others))
             and self.kind == other.kind
             and (not keys or self.key == other.key)
             and same(self.data, other.data)

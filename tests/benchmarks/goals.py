@@ -1,6 +1,7 @@
-"""The ten goals: one function each, which measures at a given size and gives rows.
+"""The goals: one function each, which measures at a given size and gives rows.
 
-Not here: how (`measure`, `contenders`), out of what (`workloads`).
+Not here: what is shown and sent (`showing`), how (`measure`, `contenders`), out of what
+(`workloads`).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from tests.benchmarks.measure import (
     resident,
     traced,
 )
+from tests.benchmarks.showing import grouping
 
 __all__ = ["FULL", "GOALS", "SMALL", "Sizes", "opened", "retiring"]
 
@@ -428,6 +430,7 @@ GOALS: Mapping[str, Callable[[Sizes], list[Row]]] = {
     "retirement": retirement,
     "memory": memory,
     "held": nothing_is_held,
+    "groups": grouping,
     "long-log": long_log,
     "one-load": one_load,
 }

@@ -23,6 +23,7 @@ from msgspec import Struct
 
 __all__ = [
     "Pauses",
+    "Prepare",
     "Row",
     "Times",
     "calls",

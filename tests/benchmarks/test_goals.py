@@ -6,6 +6,7 @@ goal is measured at full size and its table printed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import isfinite
 
 import pytest
@@ -13,7 +14,8 @@ import pytest
 from tests.benchmarks import workloads
 from tests.benchmarks.contenders import CATALOG, folded, paged, read_each, read_partial
 from tests.benchmarks.goals import FULL, GOALS, SMALL, opened, retiring
-from tests.benchmarks.measure import calls, table
+from tests.benchmarks.measure import Prepare, calls, table
+from tests.benchmarks.showing import GROUP, GROUPS, appending, changing
 
 
 @pytest.mark.parametrize("name", GOALS)
@@ -61,6 +63,15 @@ def test_a_delta_costs_the_same_whatever_is_loaded() -> None:
 def test_retiring_costs_the_same_whatever_is_loaded() -> None:
     many, few = (calls(retiring(others, 200)()) for others in (600, 6))
     assert many < 1.1 * few + 50
+
+
+@pytest.mark.parametrize("a_turn", [GROUPS, GROUP])
+@pytest.mark.parametrize("way", [appending, changing])
+def test_grouping_costs_the_same_calls_whatever_is_shown(
+    way: Callable[[int, int], Prepare], a_turn: int
+) -> None:
+    many, few = (calls(way(nodes, a_turn)()) for nodes in (800, 40))
+    assert many < 1.1 * few
 
 
 def test_the_last_page_costs_the_calls_of_the_first() -> None:
