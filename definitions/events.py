@@ -5,7 +5,7 @@ Data and small readers. Not here: Node payloads (`nodes`), what a Definition mak
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeGuard
 
 from assembler.engine.definition import Match
@@ -24,6 +24,7 @@ __all__ = [
     "shown_blocks",
     "step_of",
     "text_of",
+    "total_usage",
     "visible",
 ]
 
@@ -66,6 +67,14 @@ DELTA_TYPES = frozenset(
 VOCABULARY = EVENT_TYPES | DELTA_TYPES
 """Every type that has a meaning here; what is not in it reaches the fallback."""
 
+_COUNTED = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+)
+
 
 def named(data: Object, field: str) -> str | None:
     """Give the text of a field that names something; None when it is missing, empty or no text."""
@@ -96,6 +105,17 @@ def step_of(item: Event | Delta) -> str | None:
     data = item.data
     turn, step = data.get("turn"), data.get("step")
     return f"{turn}.{step}" if is_int(turn) and is_int(step) else None
+
+
+def total_usage(usages: Iterable[Object]) -> dict[str, int]:
+    """Add up each number that was told; what a provider calls its own is not added up."""
+    total: dict[str, int] = {}
+    for usage in usages:
+        for name in _COUNTED:
+            told: Json = usage.get(name)
+            if is_int(told):
+                total[name] = total.get(name, 0) + told
+    return {name: total[name] for name in _COUNTED if name in total}
 
 
 def is_blank(text: str | Text) -> bool:

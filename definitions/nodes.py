@@ -1,4 +1,4 @@
-"""Node payloads of the `chat` view: the fields of each kind, in their order, and `ToolNode`.
+"""Node payloads: the fields of each kind, in their order, and `ToolNode`.
 
 Data and one lazy property. Not here: what the fields are filled with (each Definition), how a call
 reads on one line (`rows`).
@@ -54,6 +54,18 @@ FIELDS: Mapping[str, Mapping[str, Json]] = {
     "compaction": {"status": None, "summary": None, "before_seq": None},
     "command": {"name": None, "arguments": None, "status": None, "output": None},
     "unknown": {"type": None, "data": None},
+    # of the view `trajectory`, all others are of `chat`
+    "step": {
+        "status": None,
+        "error": None,
+        "started": None,
+        "ended": None,
+        "request": None,
+        "usage": None,
+        "attempts": (),
+        "calls": (),
+        "events": None,
+    },
 }
 """For each kind its fields, in the order of the wire, with what stands there while unknown."""
 

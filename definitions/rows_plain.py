@@ -21,6 +21,7 @@ _TEXT_MAX = 4_096
 _ARGUMENT_MAX = 120
 _THOUGHT_MAX = 60
 _KILO = 1_000
+_GOES_WELL = (None, "completed")
 
 _ABOUT = frozenset({"path", "file_path", "filename", "command", "cmd", "code", "pattern", "query"})
 """What a call is about: said without its name when it comes first."""
@@ -159,15 +160,44 @@ def _turn_tail(node: Node) -> tuple[str, str, str]:
         said.append(f"{data['failed']} failed")
     if data.get("files"):
         said.append(f"wrote {', '.join(map(str, data['files']))}")
-    usage = data.get("usage") or {}
-    tokens = [
+    return str(data["status"]), "turn", "  ".join([*said, *_tokens(data.get("usage") or {})])
+
+
+def _tokens(usage: Mapping[str, Any]) -> list[str]:
+    told = [
         f"{usage[field]:,} {word}"
         for field, word in (("input_tokens", "in"), ("output_tokens", "out"))
         if type(usage.get(field)) is int
     ]
-    if tokens:
-        said.append(f"tokens {' '.join(tokens)}")
-    return str(data["status"]), "turn", "  ".join(said)
+    return [f"tokens {' '.join(told)}"] if told else []
+
+
+def _step(node: Node) -> tuple[str, str, str]:
+    """A step in words: how long, of whom, what went wrong, which events to look at."""
+    data = node.data
+    request = data["request"]
+    said = []
+    if data["started"] is not None and data["ended"] is not None:
+        said.append(f"{max(data['ended'] - data['started'], 0) / 1_000:,.1f} s")
+    said.append("/".join(str(request[name]) for name in ("provider", "model") if request[name]))
+    said += [_attempt(each) for each in data["attempts"] if each["outcome"] not in _GOES_WELL]
+    said.append(_value(request["stop_reason"] or ""))
+    calls = len(data["calls"])
+    if calls:
+        said.append(f"{calls} call{'s' * (calls != 1)}")
+    said += _tokens(data["usage"] or {})
+    if data["error"]:
+        said.append(f"! {_pairs(data['error'])}")
+    if data["events"]:
+        said.append(f"events {data['events'][0]} to {data['events'][1]}")
+    return data["status"] or "", f"step {node.id}", "  ".join(filter(None, said))
+
+
+def _attempt(attempt: Mapping[str, Any]) -> str:
+    """What became of an attempt that was not completed, and why."""
+    why = "" if attempt["reason"] is None else f": {_value(attempt['reason'])}"
+    of = f" of {attempt['model']}" if attempt["model"] else ""
+    return f"(try {attempt['number']}{of} → {attempt['outcome']}{why})"
 
 
 def _compaction(node: Node) -> tuple[str, str, str]:
@@ -243,4 +273,5 @@ _READS: Mapping[str, Callable[[Node], tuple[str, str, str]]] = {
     "compaction": _compaction,
     "command": _command,
     "unknown": _unknown,
+    "step": _step,
 }

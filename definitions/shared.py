@@ -23,6 +23,7 @@ __all__ = [
     "RequestState",
     "StepUsage",
     "ToolState",
+    "TurnState",
 ]
 
 
@@ -46,6 +47,7 @@ class ToolState(Struct, frozen=True, gc=False):
     call: Object | None = None
     arguments: Object | None = None
     result: Object | None = None
+    call_at: Position = Position(0)
     result_at: Position = Position(0)
     prepared: int | None = None
     started: int | None = None
@@ -56,12 +58,14 @@ class ToolState(Struct, frozen=True, gc=False):
 
 
 class CallSummary(Struct, frozen=True, gc=False):
-    """What a dispatched call publishes on its step: its name, whether it failed, and the files that
-    it wrote or changed."""
+    """What a dispatched call publishes on its step: its name, whether it failed, the files that it
+    wrote or changed, and where its `tool/call` and its result stand (0: no result)."""
 
     name: str | None
     failed: bool = False
     files: tuple[str, ...] = ()
+    at: Position = Position(0)
+    result_at: Position = Position(0)
 
 
 class ApprovalState(Struct, frozen=True, gc=False):
@@ -110,24 +114,38 @@ class InboxState(Struct, frozen=True, gc=False):
 
 
 class GivenUp(Struct, frozen=True, gc=False):
-    """An attempt that is given up: since when, and what it had used."""
+    """An attempt that is given up: since when, what it had used, and what the event says of it.
+
+    `by` is `retry` or `fallback`, `model` and `next_model` are what a fallback names.
+    """
 
     attempt: str | None
     at: Position
     usage: Object | None = None
+    by: str = "retry"
+    number: int | None = None
+    reason: Json = None
+    model: str | None = None
+    next_model: str | None = None
 
 
 class RequestState(Struct, frozen=True, gc=False):
     """The model call of one step.
 
     `spoke` is the highest number of an attempt that is held, `given_up` are those that a retry or a
-    fallback names, each once, and `message` is the payload that counts.
+    fallback names, each once, and `message` is the payload that counts. `first` is where the first
+    event of the step stands (0: none is loaded), `started` and `ended` are the times of its
+    boundaries.
     """
 
     spoke: int = 0
     given_up: tuple[GivenUp, ...] = ()
     message: Object | None = None
     message_at: Position = Position(0)
+    first: Position = Position(0)
+    started: int | None = None
+    ended: int | None = None
+    ended_at: Position = Position(0)
 
 
 class StepUsage(Struct, frozen=True, gc=False):
@@ -135,3 +153,11 @@ class StepUsage(Struct, frozen=True, gc=False):
 
     usage: Object | None = None
     lost: tuple[Object, ...] = ()
+
+
+class TurnState(Struct, frozen=True, gc=False):
+    """When a turn began and ended, and the payload of its end."""
+
+    started: int | None = None
+    ended: int | None = None
+    end: Object | None = None

@@ -222,7 +222,14 @@ def _dispatch(state: ToolState, match: Match) -> ToolState:
         return _note(state, "reused-call-id", match)
     if arguments is None:
         state = _note(state, "unparsed-arguments", match)
-    return replace(state, call=data, arguments=arguments, started=match.time, previews=())
+    return replace(
+        state,
+        call=data,
+        call_at=match.position,
+        arguments=arguments,
+        started=match.time,
+        previews=(),
+    )
 
 
 def _parse(text: Json) -> Object | None:
@@ -300,15 +307,16 @@ def _failed(result: Object) -> bool:
 
 
 def _summary(state: ToolState, scope: Scope, call_id: str) -> CallSummary:
-    """Say what the call was for its turn; files are those of a call that succeeded."""
-    name = _name(state)
-    if state.result is None or name is None or _failed(state.result):
-        return CallSummary(name, state.result is not None and _failed(state.result))
-    if not files_of(name, state.arguments):
-        return CallSummary(name)
-    approval: ApprovalState | None = scope.other("approval", call_id)
-    runs_instead = None if approval is None else approval.updated_input
-    return CallSummary(name, files=files_of(name, runs_instead or state.arguments))
+    """Say what the call was for its turn and step; files are those of a call that succeeded."""
+    name, failed = _name(state), state.result is not None and _failed(state.result)
+    files: tuple[str, ...] = ()
+    if name is not None and state.result is not None and not failed:
+        files = files_of(name, state.arguments)
+    if files:
+        approval: ApprovalState | None = scope.other("approval", call_id)
+        runs_instead = None if approval is None else approval.updated_input
+        files = files_of(name or "", runs_instead or state.arguments)
+    return CallSummary(name, failed, files, state.call_at, state.result_at)
 
 
 def _show_call(fields: dict[str, Any], call: Object, state: ToolState) -> None:

@@ -8,33 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from assembler.engine.definition import START, Context, Definition, Match, Node, Reader, Role, Scope
 from assembler.engine.events import Event
-from assembler.engine.values import Json, Object
-from definitions.events import is_int
+from definitions.events import is_int, total_usage
 from definitions.nodes import node
-from definitions.shared import CallSummary, StepUsage
+from definitions.shared import CallSummary, StepUsage, TurnState
 
-__all__ = ["TurnState", "TurnTail"]
-
-_COUNTED = (
-    "input_tokens",
-    "output_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "reasoning_tokens",
-)
-
-
-class TurnState(Struct, frozen=True, gc=False):
-    """When a turn began and ended, and the payload of its end."""
-
-    started: int | None = None
-    ended: int | None = None
-    end: Object | None = None
+__all__ = ["TurnTail"]
 
 
 class TurnTail(Definition):
@@ -98,19 +80,8 @@ def _usage(steps: Iterable[StepUsage]) -> dict[str, Any] | None:
     if not steps:
         return None
     lost = [usage for step in steps for usage in step.lost]
-    used = _sum(step.usage for step in steps if step.usage is not None)
-    return {**used, "lost": _sum(lost) if lost else None}
-
-
-def _sum(usages: Iterable[Object]) -> dict[str, int]:
-    """Add up each number that was told; what a provider calls its own is not added up."""
-    total: dict[str, int] = {}
-    for usage in usages:
-        for name in _COUNTED:
-            told: Json = usage.get(name)
-            if is_int(told):
-                total[name] = total.get(name, 0) + told
-    return {name: total[name] for name in _COUNTED if name in total}
+    used = total_usage(step.usage for step in steps if step.usage is not None)
+    return {**used, "lost": total_usage(lost) if lost else None}
 
 
 def _counts(calls: Iterable[CallSummary]) -> dict[str, int]:

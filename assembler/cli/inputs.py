@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from assembler import plugins
 from assembler.engine.definition import Definition, GroupDefinition
+from assembler.engine.errors import InputError
 from assembler.recordings import Recording, Run, read
 from assembler.recordings.expecting import is_expectation
 from assembler.recordings.format import unexpected
@@ -22,9 +23,11 @@ __all__ = [
     "Definitions",
     "add_catalog",
     "add_files",
+    "add_view",
     "definitions",
     "played",
     "single",
+    "view_of",
 ]
 
 OK = 0
@@ -62,6 +65,20 @@ def definitions(arguments: argparse.Namespace) -> Definitions:
     return plugins.catalog(arguments.catalog, said="--catalog")
 
 
+def add_view(parser: argparse.ArgumentParser) -> None:
+    """Which View is shown."""
+    parser.add_argument("--view", default="chat", help="which View (default: chat)")
+
+
+def view_of(arguments: argparse.Namespace, known: Definitions) -> str:
+    """The View that was asked for; `InputError` when no Definition shows on it."""
+    views = {each.target for each in known if each.target is not None}
+    view: str = arguments.view
+    if view not in views:
+        raise InputError(f"--view: expected one of {', '.join(sorted(views))}, got {view}")
+    return view
+
+
 def single(file: str) -> Recording:
     """The only recording of a file, all of whose operations can run here."""
     recording = read(file)
@@ -79,8 +96,8 @@ def require_all(recording: Recording) -> None:
         raise unexpected(place, operation.name, expected, got)
 
 
-def played(recording: Recording, known: Definitions, views: Sequence[str] = ("chat",)) -> Run:
-    """A Run that has done all operations; expectations are passed over."""
+def played(recording: Recording, known: Definitions, views: Sequence[str] | None = None) -> Run:
+    """A Run that has done all operations, with all views or some; expectations are passed over."""
     run = Run(recording, known, views=views)
     for operation in recording.operations:
         if not is_expectation(operation):

@@ -15,7 +15,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from assembler import plugins
-from assembler.cli.inputs import FAILED, OK, add_catalog, add_files, definitions, single
+from assembler.cli.inputs import (
+    FAILED,
+    OK,
+    add_catalog,
+    add_files,
+    add_view,
+    definitions,
+    single,
+    view_of,
+)
 from assembler.cli.output import (
     Style,
     clip,
@@ -71,6 +80,7 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--json", action="store_true", help="print each operation with its patch as a JSON line"
     )
+    add_view(parser)
     add_catalog(parser)
     parser.set_defaults(run=run)
 
@@ -89,7 +99,8 @@ def _speed(text: str) -> float:
 def run(arguments: argparse.Namespace) -> int:
     """Plays it, reloads it, compares."""
     known = definitions(arguments)
-    playing = Run(single(arguments.file), known)
+    view = view_of(arguments, known)
+    playing = Run(single(arguments.file), known, views=[view])
     on_screen = can_draw(sys.stdout) and not arguments.json
     speed: float | None = arguments.speed
     if speed is None and on_screen:

@@ -7,7 +7,17 @@ import sys
 from typing import Any
 
 from assembler import plugins
-from assembler.cli.inputs import OK, add_catalog, add_files, definitions, played, single
+from assembler.cli.inputs import (
+    OK,
+    Definitions,
+    add_catalog,
+    add_files,
+    add_view,
+    definitions,
+    played,
+    single,
+    view_of,
+)
 from assembler.cli.output import Style, findings_line, print_json, say, width_of
 from assembler.cli.rows import RowMaker, lines
 from assembler.engine.assembler import Assembler
@@ -41,7 +51,7 @@ def add(commands: Any) -> None:
         metavar="PATH",
         help=f"how to get there (default: live): {_WAYS}",
     )
-    parser.add_argument("--view", default="chat", help="which View (default: chat)")
+    add_view(parser)
     parser.add_argument("--json", action="store_true", help="print the snapshot as JSON")
     add_catalog(parser)
     parser.set_defaults(run=run)
@@ -52,14 +62,12 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.path != LIVE:
         _check_path(arguments.path)
     known = definitions(arguments)
-    views = {each.target for each in known if each.target is not None}
-    if arguments.view not in views:
-        raise _unknown(arguments.view, f"--view: expected one of {', '.join(sorted(views))}")
-    assembler = _arrived(arguments)
+    name = view_of(arguments, known)
+    assembler = _arrived(arguments, known, name)
+    view = assembler.view(name)
     if arguments.json:
-        print_json(assembler.view(arguments.view).snapshot())
+        print_json(view.snapshot())
         return OK
-    view = assembler.view(arguments.view)
     maker = RowMaker(plugins.row_text(arguments.catalog))
     rows = maker.rows(view.nodes, view.groups)
     for line in lines(rows, Style(sys.stdout), width_of(sys.stdout)):
@@ -71,20 +79,15 @@ def run(arguments: argparse.Namespace) -> int:
     return OK
 
 
-def _arrived(arguments: argparse.Namespace) -> Assembler:
-    known = definitions(arguments)
-    played_run = played(single(arguments.file), known, [arguments.view])
+def _arrived(arguments: argparse.Namespace, known: Definitions, view: str) -> Assembler:
+    played_run = played(single(arguments.file), known, [view])
     if arguments.path == LIVE:
         return played_run.assembler
-    return arrive(arguments.path, played_run.facts(), known, [arguments.view])
+    return arrive(arguments.path, played_run.facts(), known, [view])
 
 
 def _check_path(path: str) -> None:
     try:
         way_of(path)
     except KeyError:
-        raise _unknown(path, f"--path: expected one of {_NAMES}") from None
-
-
-def _unknown(got: str, said: str) -> InputError:
-    return InputError(f"{said}, got {got}")
+        raise InputError(f"--path: expected one of {_NAMES}, got {path}") from None

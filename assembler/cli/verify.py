@@ -34,8 +34,9 @@ def add(commands: Any) -> None:
         "verify",
         help="compare every way to arrive at a conversation",
         description="Plays each recording live, then comes to the same durable events in every "
-        f"other way ({', '.join(PATHS)}), and prints the first difference. What is still held at "
-        "the end of a recording is given up first, as nothing of it is in the history.",
+        f"other way ({', '.join(PATHS)}), and prints the first difference, in whichever view it "
+        "is. What is still held at the end of a recording is given up first, as nothing of it is "
+        "in the history.",
         epilog="example: assembler verify recordings/*.jsonl",
     )
     add_files(parser, several=True)
@@ -97,7 +98,7 @@ def _verdict(recording: Recording, known: Definitions) -> dict[str, Any]:
     facts = run.facts()
     verdict["events"] = len(facts.events)
     verdict["findings"] = [odd.to_json() for odd in run.assembler.findings()]
-    found = disagreement(run.assembler, facts, known)
+    found = disagreement(run.assembler, facts, known, run.views)
     if found is None:
         return {**verdict, "outcome": "agree"}
     path, difference = found

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assembler.engine.errors import AssemblerError, GapError
+from assembler.engine.views import View
 from assembler.recordings.arriving import disagreement
 from assembler.recordings.format import Fields, Operation
 from assembler.recordings.matching import Difference, missing_from
@@ -30,6 +31,9 @@ def differences(run: Run, operation: Operation) -> list[Difference]:
 
 def _expect(run: Run, fields: Fields) -> list[Difference]:
     run.flush()
+    view = fields.get("view", run.views[0])
+    if view not in run.views:
+        return [Difference("view", f"one of {', '.join(run.views)}", view)]
     found: list[Difference] = []
     for name, value in fields.items():
         if name in _EXPECTED:
@@ -40,31 +44,36 @@ def _expect(run: Run, fields: Fields) -> list[Difference]:
     return found
 
 
+def _view(run: Run, fields: Fields) -> View:
+    """The view that the line names; without a name the usual one."""
+    return run.assembler.view(fields.get("view", run.views[0]))
+
+
 def _expect_nodes(run: Run, fields: Fields) -> list[Difference]:
     without = run.recording.without
-    visible = [node for node in run.assembler.view(run.views[0]).nodes if node.kind not in without]
-    return list(missing_from([node.to_json() for node in visible], fields["nodes"], "nodes"))
+    visible = [node.to_json() for node in _view(run, fields) if node.kind not in without]
+    return list(missing_from(visible, fields["nodes"], "nodes"))
 
 
 def _expect_node(run: Run, fields: Fields) -> list[Difference]:
     key = fields["node"]
-    node = run.node(key)
+    node = _view(run, fields).get(key)
     if node is None:
-        return [Difference("node", key, _keys(run))]
+        return [Difference("node", key, _keys(run, fields))]
     return list(missing_from(node.to_json(), fields["is"], key))
 
 
 def _expect_absent(run: Run, fields: Fields) -> list[Difference]:
-    keys = set(_keys(run))
+    keys = set(_keys(run, fields))
     return [Difference(str(key), "@absent", "visible") for key in fields["absent"] if key in keys]
 
 
-def _keys(run: Run) -> list[str]:
-    return [node.key for node in run.assembler.view(run.views[0]).nodes]
+def _keys(run: Run, fields: Fields) -> list[str]:
+    return [node.key for node in _view(run, fields)]
 
 
 def _expect_groups(run: Run, fields: Fields) -> list[Difference]:
-    groups = [group.to_json() for group in run.assembler.view(run.views[0]).groups]
+    groups = [group.to_json() for group in _view(run, fields).groups]
     return list(missing_from(groups, fields["groups"], "groups"))
 
 

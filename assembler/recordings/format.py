@@ -67,6 +67,7 @@ _ASKING = frozenset({"raises", "converges"})
 """The operations beside `expect` that change nothing."""
 
 _EXPECTS: Mapping[str, str] = {
+    "view": "text",
     "nodes": "list",
     "node": "text",
     "is": "object",
@@ -223,8 +224,9 @@ def _check_expect(value: Fields, plugged: Operations, place: Place) -> None:
     known = {name: f"{kind}?" for name, kind in {**_EXPECTS, **plugged.expects}.items()}
     _check_fields(value, known, place, "")
     _check_names(value, known, place, "")
-    if len(value) == 1:
-        raise unexpected(place, "expect", f"one of {', '.join(known)}", "nothing")
+    if not value.keys() - {"op", "view"}:
+        asked = ", ".join(name for name in known if name != "view")
+        raise unexpected(place, "expect", f"one of {asked}", "nothing")
     if ("node" in value) is not ("is" in value):
         missing = "is" if "node" in value else "node"
         raise unexpected(place, missing, "a value beside the other one", "nothing")

@@ -19,9 +19,18 @@ from assembler.plugins import Operations, operations
 from assembler.recordings.arriving import Facts
 from assembler.recordings.format import Fields, Operation, Place, Recording, time_of, unexpected
 
-__all__ = ["Run", "missing_needs"]
+__all__ = ["Run", "missing_needs", "views_of"]
 
 Definitions = Iterable[Definition | GroupDefinition]
+
+_USUAL = "chat"
+"""The view that a recording speaks of when it names none."""
+
+
+def views_of(definitions: Definitions) -> tuple[str, ...]:
+    """The views that there are: the usual one, then the others that `definitions` show on."""
+    targets = {each.target for each in definitions if each.target is not None}
+    return (_USUAL, *sorted(targets - {_USUAL}))
 
 
 def missing_needs(
@@ -48,8 +57,9 @@ def missing_needs(
 class Run:
     """A recording on its way through an Assembler.
 
-    `assembler` is where it has come to, `patches` what its last flush gave. `memory` is for
-    plugged-in operations, which may keep there what they need between two lines.
+    `assembler` is where it has come to, `patches` what its last flush gave. `views` are those it
+    shows, the first of them what expectations speak of; all there are when left out. `memory` is
+    for plugged-in operations, which may keep there what they need between two lines.
     """
 
     def __init__(
@@ -57,12 +67,12 @@ class Run:
         recording: Recording,
         definitions: Definitions,
         *,
-        views: Iterable[str] = ("chat",),
+        views: Iterable[str] | None = None,
         plugged: Operations | None = None,
     ) -> None:
         self.recording = recording
         self.definitions = list(definitions)
-        self.views = tuple(views)
+        self.views = views_of(self.definitions) if views is None else tuple(views)
         self.plugged = operations() if plugged is None else plugged
         self.assembler = Assembler(self.definitions, views=self.views)
         self.patches: Mapping[str, Patch] = {}

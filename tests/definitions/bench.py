@@ -13,12 +13,14 @@ from assembler.engine.events import Delta, Event
 from definitions import catalog
 from tests.convergence.support import Bench
 
-__all__ = ["data_of", "every_way", "keys_of", "live"]
+__all__ = ["VIEWS", "data_of", "every_way", "keys_of", "live"]
+
+VIEWS = ("chat", "trajectory")
 
 
 def live(*items: Event | Delta | tuple[Any, ...]) -> Bench:
     """A bench that all this happened to, one by one; a tuple is an operation by its name."""
-    bench = Bench(catalog, ("chat",))
+    bench = Bench(catalog, VIEWS)
     for item in items:
         if isinstance(item, tuple):
             bench.do(*item)
@@ -33,7 +35,7 @@ def every_way(events: Sequence[Event]) -> Bench:
     all the same at the end."""
     first = live(*events)
     for size in (1, 2, 3):
-        paged = Bench(catalog, ("chat",))
+        paged = Bench(catalog, VIEWS)
         at = max(len(events) - size, 0)
         paged.do("load", events[at:], at > 0)
         paged.check()
@@ -42,7 +44,8 @@ def every_way(events: Sequence[Event]) -> Bench:
             paged.do("prepend", events[start:at], start > 0)
             paged.check()
             at = start
-        assert paged.snapshots["chat"]["nodes"] == first.snapshots["chat"]["nodes"]
+        for view in VIEWS:
+            assert paged.snapshots[view]["nodes"] == first.snapshots[view]["nodes"]
     for before in range(2, len(events) + 2):
         first.do("evict", before)
         first.check()
@@ -51,12 +54,12 @@ def every_way(events: Sequence[Event]) -> Bench:
     return first
 
 
-def keys_of(side: Bench | Assembler) -> list[str]:
+def keys_of(side: Bench | Assembler, view: str = "chat") -> list[str]:
     assembler = side.assembler if isinstance(side, Bench) else side
-    return [node.key for node in assembler.view("chat").nodes]
+    return [node.key for node in assembler.view(view).nodes]
 
 
-def data_of(side: Bench | Assembler, key: str) -> Any:
+def data_of(side: Bench | Assembler, key: str, view: str = "chat") -> Any:
     assembler = side.assembler if isinstance(side, Bench) else side
-    data: Any = assembler.view("chat")[key].to_json()["data"]
+    data: Any = assembler.view(view)[key].to_json()["data"]
     return data

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from assembler.testing import Operation, Spot, conversations, operations
 from definitions import catalog
 from tests.convergence.support import Bench
+from tests.definitions.bench import VIEWS
 from tests.definitions.test_folding import DELTA_DATA, EVENT_DATA
 
 IS_DEEP = settings.get_current_profile_name() == "deep"
@@ -82,7 +83,7 @@ EVENTS: dict[str, Any] = {
 )
 @given(operations(conversations(EVENTS, DELTA_DATA, moments=7)))
 def test_the_catalog_converges(delivered: Sequence[Operation]) -> None:
-    bench = Bench(catalog, ("chat",))
+    bench = Bench(catalog, VIEWS)
     for operation in delivered:
         bench.perform(operation)
         bench.check()

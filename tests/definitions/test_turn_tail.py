@@ -8,7 +8,7 @@ import pytest
 
 from assembler.engine.assembler import Assembler
 from assembler.engine.definition import START
-from assembler.engine.events import Event
+from assembler.engine.events import Event, Position
 from definitions import catalog
 from definitions.shared import CallSummary
 from definitions.tool import Tool
@@ -147,7 +147,8 @@ def test_files_are_those_that_were_written() -> None:
 def test_a_call_publishes_on_its_step_alone() -> None:
     call = event(3, "tool/call", turn=1, step=1, call_id="c1", name="ls", arguments="{}")
     dispatched = seen(Tool(), call)
-    assert Tool().place(dispatched, Surroundings()) == CallSummary("ls")
+    placed = Tool().place(dispatched, Surroundings())
+    assert placed == CallSummary("ls", at=Position(3 << 32))
     assert Tool().place(dispatched, Surroundings(step=None)) is None
     piece = delta(1, "tool-call", call_id="c1", name="ls", arguments="{}")
     assert Tool().place(seen(Tool(), piece), Surroundings()) is None
