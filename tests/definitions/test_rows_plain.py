@@ -15,6 +15,22 @@ def reads(kind: str, **data: Any) -> tuple[str, str, str]:
 
 CALL = {"name": "ls", "waiting": None, "content": None, "error": None, "output": ""}
 DONE = {**CALL, "stage": "result", "arguments": {"p": "a", "n": [1, None, True]}}
+STEP = {
+    "status": "running",
+    "error": None,
+    "started": 1_000,
+    "ended": None,
+    "request": {"provider": None, "model": None, "stop_reason": None},
+    "usage": None,
+    "attempts": [],
+    "calls": [],
+    "events": None,
+}
+TRIED = [
+    {"number": 1, "outcome": "fallback", "reason": "busy", "model": "small"},
+    {"number": 2, "outcome": "interrupted", "reason": None, "model": None},
+    {"number": 3, "outcome": "completed", "reason": None, "model": None},
+]
 ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
     ("user", {"content": [{"type": "text", "text": "hi"}]}, ("", "user", "hi")),
     (
@@ -47,6 +63,28 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
         "tool",
         {**CALL, "stage": "start", "outcome": None, "waiting": "x", "arguments": {}},
         ("waiting", "ls", "{}"),
+    ),
+    ("step", STEP, ("running", "step 1", "")),
+    ("step", {**STEP, "status": None, "events": [3, 9]}, ("", "step 1", "events 3 to 9")),
+    (
+        "step",
+        {
+            **STEP,
+            "status": "failed",
+            "error": {"name": "E"},
+            "ended": 2_500,
+            "request": {"provider": "acme", "model": "large", "stop_reason": "length"},
+            "usage": {"input_tokens": 1_200, "lost": None},
+            "attempts": TRIED,
+            "calls": ["c1", "c2"],
+            "events": [3, 9],
+        },
+        (
+            "failed",
+            "step 1",
+            "1.5 s  acme/large  (try 1 of small → fallback: busy)  (try 2 → interrupted)  length  "
+            "2 calls  tokens 1,200 in  ! name: E  events 3 to 9",
+        ),
     ),
     ("permission", {"decision": "pending", "input": {}}, ("pending", "permission", "")),
     ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "name: E")),

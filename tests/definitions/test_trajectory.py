@@ -143,6 +143,18 @@ def test_attempts_that_were_given_up() -> None:
     assert step(bench)["usage"] == {"output_tokens": 1, "lost": lost}
 
 
+def test_attempts_have_the_numbers_that_are_told() -> None:
+    told = live(*OPENED, retry(3, "a1"), retry(4, "a3", 3), retry(5, "a4"), message(6))
+    assert [number for number, _ in outcomes(told)] == [1, 3, 4, 5]
+
+    # The second one gave the first one up, and no event says so: soon nobody knows of it.
+    silent = live(*OPENED, says(1), says(2, "a2", 2), message(3))
+    assert outcomes(silent) == [(2, "completed")]
+    silent.do("append", event(4, "step/end", **STEP))
+    silent.check()
+    assert outcomes(silent) == [(1, "completed")]
+
+
 def test_usage_while_an_answer_is_being_written() -> None:
     told = delta(2, "usage", after=2, usage={"output_tokens": 2})
     bench = live(*OPENED, says(1), told)
@@ -174,11 +186,11 @@ def test_calls_stand_in_the_order_in_which_they_were_dispatched() -> None:
 
     bench = live(*OPENED, piece(1, "c1"), piece(2, "c2"), piece(3, "c3"))
     assert step(bench)["calls"] == []
-    for each in (call(3, "c2"), call(4, "c1"), result(5, "c1")):
+    for each, last in ((call(3, "c2"), 3), (call(4, "c1"), 4), (result(5, "c1"), 5)):
         bench.do("append", each)
         bench.check()
+        assert step(bench)["events"] == [2, last]
     assert step(bench)["calls"] == ["c2", "c1"]
-    assert step(bench)["events"] == [2, 5]
     bench.do("append", event(6, "step/end", **STEP))
     bench.check()
     assert step(bench)["calls"] == ["c2", "c1"]

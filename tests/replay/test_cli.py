@@ -17,7 +17,19 @@ from typing import Any
 
 import pytest
 
-from assembler import Node, __version__, cli, plugins
+from assembler import (
+    START,
+    Context,
+    Definition,
+    Match,
+    Node,
+    Reader,
+    Role,
+    Scope,
+    __version__,
+    cli,
+    plugins,
+)
 from assembler.cli import play
 from assembler.cli.inputs import played
 from assembler.cli.output import Style, cut, escaped, fill, findings_line, width, wrapped
@@ -29,6 +41,7 @@ from assembler.recordings.matching import Difference
 OURS = Path(__file__).parents[2] / "recordings"
 SHOW = str(OURS / "parallel-writes.jsonl")
 CANCEL = str(OURS / "cancel.jsonl")
+KINDS = str(OURS / "every-kind.jsonl")
 REUSED = str(OURS / "ids-reused-across-turns.jsonl")
 HEADER = {"recording": 1, "title": "t"}
 LEAVE = b"\x1b[?25h\x1b[?1049l"
@@ -261,6 +274,22 @@ def test_state_prints_the_snapshot(ask: Asked, path: str) -> None:
     assert snapshot["live"] is False
 
 
+@pytest.mark.parametrize("path", ["live", "pages:2"])
+def test_state_of_another_view(ask: Asked, path: str) -> None:
+    status, out, _ = ask("state", KINDS, "--view", "trajectory", "--path", path, "--json")
+    snapshot = json.loads(out)
+    assert (status, snapshot["view"]) == (0, "trajectory")
+    assert [node["key"] for node in snapshot["nodes"]] == ["step:1.1", "step:1.2", "step:2.1"]
+    status, out, _ = ask("state", KINDS, "--view", "trajectory", "--path", path)
+    rows = [line.split()[:3] for line in out.splitlines()]
+    assert status == 0
+    assert rows == [
+        ["settled", "step", "1.1"],
+        ["settled", "step", "1.2"],
+        ["failed", "step", "2.1"],
+    ]
+
+
 def test_state_prints_rows(ask: Asked) -> None:
     status, out, _ = ask("state", CANCEL)
     rows = [line.split() for line in out.splitlines()]
@@ -314,6 +343,38 @@ def test_verify_says_the_first_difference(ask: Asked, monkeypatch: pytest.Monkey
     assert out.endswith("0 agree, 1 do not\n")
     status, out, _ = ask("verify", CANCEL, "--json")
     assert (status, json.loads(out)["recordings"][0]["pages:2"]) == (1, ["user:m1"])
+
+
+class Arrivals(Definition):
+    """What it shows depends on how often it was asked, as none may."""
+
+    kind = "arrivals"
+    target = "arrivals"
+    takes = frozenset({"user/message"})
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def match(self, item: Any) -> tuple[str, Role]:
+        return "all", START
+
+    def start(self, match: Match, reader: Reader) -> int:
+        return 1
+
+    def update(self, state: int, match: Match) -> int:
+        return state + 1
+
+    def build(self, context: Context, scope: Scope) -> Node:
+        self.asked += 1
+        return Node("arrivals", context.id, {"asked": self.asked})
+
+
+def test_verify_looks_at_every_view(ask: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = [*plugins.catalog(), Arrivals()]
+    monkeypatch.setattr(plugins, "catalog", lambda *_, **__: known)
+    status, out, _ = ask("verify", CANCEL)
+    assert status == 1
+    assert "arrivals:all.data.asked: live shows " in out
 
 
 def test_verify_gives_up_what_is_held(ask: Asked, file: Callable[..., Path]) -> None:
@@ -413,6 +474,24 @@ def test_play_logs_what_changed_then_the_rows_then_the_verdict(ask: Asked) -> No
     assert all("docs/units.md  content: 15 lines, 468 B" in line for line in writes)
     assert max(map(width, told)) == 160
     assert [line for line in told if line.endswith(" ")] == []
+
+
+def test_play_shows_another_view(ask: Asked) -> None:
+    status, out, _ = ask("play", KINDS, "--view", "trajectory")
+    log, _, end = out.partition("\n\n")
+    changes = [line.split()[1:5] for line in log.splitlines() if line[10:12] in ("+ ", "~ ")]
+    assert status == 0
+    assert changes[0] == ["+", "running", "step", "1.1"]
+    assert changes[-1] == ["~", "failed", "step", "2.1"]
+    assert {" ".join(change[2:]) for change in changes} == {"step 1.1", "step 1.2", "step 2.1"}
+    assert [line.split()[2] for line in end.splitlines()[:3]] == ["1.1", "1.2", "2.1"]
+    assert end.endswith("live and reload agree\n")
+    status, out, _ = ask("play", KINDS, "--view", "trajectory", "--json")
+    patches = [patch for line in out.splitlines() for patch in json.loads(line).get("patches", ())]
+    assert (status, {patch["view"] for patch in patches}) == (0, {"trajectory"})
+    status, out, err = ask("play", KINDS, "--view", "none")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert err == "--view: expected one of chat, trajectory, got none\n"
 
 
 def test_play_tells_a_text_that_grew_once(ask: Asked) -> None:

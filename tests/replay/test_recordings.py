@@ -120,12 +120,31 @@ def test_every_expectation_of_ours_can_fail(path: Path) -> None:
                 before.do(earlier)
             elif "anomalies" in earlier.fields:
                 differences(before, earlier)
-        keys = [node.key for node in before.assembler.view("chat").nodes]
+        view = operation.fields.get("view", "chat")
+        keys = [node.key for node in before.assembler.view(view).nodes]
         wrong = _falsified(operation.fields, keys)
         assert wrong is not None
         assert differences(before, Operation(1, operation.name, frozen(wrong)))
         tried += 1
     assert tried > 2
+
+
+def test_an_expectation_speaks_of_the_view_that_it_names() -> None:
+    step = {"type": "step/start", "data": {"turn": 1, "step": 1}}
+    run = ran({"op": "append", "event": step})
+
+    def found(**fields: Any) -> list[str]:
+        asked = Operation(1, "expect", frozen({"op": "expect", **fields}))
+        return [difference.path for difference in differences(run, asked)]
+
+    steps = [{"key": "step:1.1"}]
+    assert found(view="trajectory", nodes=steps, groups=[]) == []
+    assert found(view="trajectory", node="step:1.1", **{"is": {"turn": 1}}) == []
+    assert found(view="trajectory", absent=["step:1.1"]) == ["step:1.1"]
+    assert found(view="trajectory", nodes=[]) == found(nodes=steps) == ["nodes"]
+    assert found(node="step:1.1", **{"is": {}}) == ["node"]
+    assert found(view="chat", nodes=[]) == found(absent=["step:1.1"]) == []
+    assert found(view="other", nodes=[]) == ["view"]
 
 
 # Reading: one clear line for every fault
@@ -188,6 +207,12 @@ FAULTS: list[tuple[str, list[Any], str]] = [
         "r:2: event.data: expected an o",
     ),
     ("expect", [HEADER, {"op": "expect"}], "r:2: expect: expected one of nodes, "),
+    (
+        "view alone",
+        [HEADER, {"op": "expect", "view": "chat"}],
+        "r:2: expect: expected one of nodes, ",
+    ),
+    ("view", [HEADER, {"op": "expect", "view": 1, "nodes": []}], "r:2: view: expected a text, got"),
     ("is", [HEADER, {"op": "expect", "node": "a:b"}], "r:2: is: expected a value beside the other"),
     (
         "of",
@@ -472,7 +497,7 @@ def test_raises_notices_what_changed_all_the_same() -> None:
     (broken,) = read_lines(values, "r", plugged)
     run = Run(broken, plugins.catalog(), plugged=plugged)
     paths = [found.path for found in differences(run, broken.operations[0])]
-    assert paths == ["after the error: chat", "after the error: window"]
+    assert paths == [f"after the error: {what}" for what in ("chat", "trajectory", "window")]
 
 
 class Impure(Definition):
