@@ -10,6 +10,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from assembler.engine.definition import (
+    FRAME,
     NONE,
     START,
     Cadence,
@@ -80,7 +81,7 @@ class Request(Definition):
         return None if state is None else step_node(context.id, state, scope)
 
     def cadence(self, match: Match) -> Cadence:
-        return NONE
+        return NONE if type(match.item) is Delta else FRAME
 
 
 def _bound(state: RequestState, match: Match) -> RequestState:

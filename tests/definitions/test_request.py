@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from assembler.engine.definition import NONE, START
+from assembler.engine.definition import FRAME, NONE, START
 from assembler.engine.events import Event
 from definitions.request import Request
 from definitions.shared import RequestState, StepUsage
@@ -44,6 +44,15 @@ def test_the_first_delta_of_an_attempt_is_enough() -> None:
     assert REQUEST.match(event(3, "llm/retry", attempt="a1")) is None
     assert REQUEST.match(message(3)) == ("1.1", START)
     assert REQUEST.cadence(matched(REQUEST, [first])[0]) is NONE
+
+
+def test_whatever_names_a_step_may_be_the_first_that_is_known_of_it() -> None:
+    for type_ in ("step/start", "step/end", "tool/call"):
+        named = event(3, type_, **STEP)
+        assert REQUEST.match(named) == ("1.1", START)
+        assert type_ in REQUEST.takes
+        assert REQUEST.cadence(matched(REQUEST, [named])[0]) is FRAME
+        assert REQUEST.match(event(3, type_, turn=1)) is None
 
 
 def test_the_highest_number_that_is_held_spoke() -> None:
