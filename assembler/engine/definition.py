@@ -206,6 +206,9 @@ class Node(Struct, frozen=True, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Node) and self.equals(other)
 
+    def __ne__(self, other: object) -> bool:  # a Struct has one, which does not ask `==`
+        return not self.__eq__(other)
+
     def __hash__(self) -> int:
         return hash((self.key, self.position))
 
@@ -317,6 +320,9 @@ class Group(Struct, frozen=True, gc=False, eq=False):
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Group) and self.equals(other)
+
+    def __ne__(self, other: object) -> bool:  # a Struct has one, which does not ask `==`
+        return not self.__eq__(other)
 
     def __hash__(self) -> int:
         return hash((self.key, self.members))

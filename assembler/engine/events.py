@@ -106,6 +106,9 @@ class Event(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Event) and same_event(self, other)
 
+    def __ne__(self, other: object) -> bool:  # a Struct has one, which does not ask `==`
+        return not self.__eq__(other)
+
     def __hash__(self) -> int:
         return hash((self.seq, self.type))
 
@@ -148,6 +151,9 @@ class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Delta) and same(_delta_fields(self), _delta_fields(other))
+
+    def __ne__(self, other: object) -> bool:  # a Struct has one, which does not ask `==`
+        return not self.__eq__(other)
 
     def __hash__(self) -> int:
         return hash((self.attempt, self.ordinal))

@@ -133,6 +133,9 @@ class Snapshot(Struct, frozen=True, gc=False, eq=False):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Snapshot) and same(self.to_json(), other.to_json())
 
+    def __ne__(self, other: object) -> bool:  # a Struct has one, which does not ask `==`
+        return not self.__eq__(other)
+
     def __hash__(self) -> int:
         return hash((self.view, self.revision))
 

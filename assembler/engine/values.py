@@ -102,6 +102,9 @@ class Object(Struct, frozen=True, gc=False, eq=False):
             return False
         return all(key in other and self[key] == other[key] for key in self._shape)
 
+    def __ne__(self, other: object) -> bool:  # a Struct has one, which does not ask `==`
+        return not self.__eq__(other)
+
     def __hash__(self) -> int:
         return hash(frozenset(zip(self._shape, self._values, strict=True)))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -12,7 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assembler.engine.definition import Group, Node
 from assembler.engine.errors import InputError, LimitError
+from assembler.engine.events import Delta, Event, Position
+from assembler.engine.patches import Snapshot
 from assembler.engine.values import (
     DEPTH_MAX,
     Text,
@@ -377,3 +380,21 @@ def test_nobody_can_change_a_text() -> None:
         text.more = 7
     with pytest.raises(TypeError):
         text[0] = "x"
+
+
+EQUAL: list[Callable[[], Any]] = [
+    lambda: freeze({"a": 1}),
+    lambda: Event(1, "note", {"a": 1}),
+    lambda: Delta("a1", 1, 1, "text", {"a": 1}),
+    lambda: Node("note", "x", {"a": 1}).placed(Position(1), 1, None),
+    lambda: Group("band:x", "band", ("x",), freeze({"n": 1})),
+    lambda: Snapshot("chat", 1, (), (), freeze({"first": 1}), None, None),
+]
+
+
+@pytest.mark.parametrize("make", EQUAL, ids=lambda make: type(make()).__name__)
+def test_what_is_equal_is_not_unequal(make: Callable[[], Any]) -> None:
+    one, other = make(), make()
+    assert one == other
+    assert not one != other  # noqa: SIM202 - a Struct has a `!=` of its own
+    assert one != 1
