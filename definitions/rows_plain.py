@@ -2,7 +2,7 @@
 
 Plain and complete enough to follow a conversation: what a call is about in its own words, what it
 writes as a size, what was only thought in short. Whoever shows it cuts it to the width there is.
-Not here: the rows of a graphical client, with icons and families.
+Not here: how a call reads for every client (`rows`), which its row here begins with.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from assembler.engine.definition import Node
 from assembler.engine.values import Object, Text, thaw
+from definitions.families import GENERIC, family_of
 from definitions.nodes import ToolNode
 
 __all__ = ["row_text"]
@@ -51,10 +52,37 @@ def _assistant(node: Node) -> tuple[str, str, str]:
 
 def _tool(node: Node) -> tuple[str, str, str]:
     data = node.data
-    said = [_arguments(node), _result(data)]
+    said = [*_about(node), _result(data)]
     if data["error"]:
         said.append(f"! {_pairs(data['error'])}")
-    return _tool_stage(data), str(data["name"] or "?"), "  ".join(filter(None, said))
+    return _tool_stage(data), _title(data), "  ".join(filter(None, said))
+
+
+def _title(data: Mapping[str, Any]) -> str:
+    """The title of the family; of a tool that belongs to none its own name tells more."""
+    return str(data["name"]) if _is_generic(data) else str(data["row"]["title"])
+
+
+def _is_generic(data: Mapping[str, Any]) -> bool:
+    return data["name"] is not None and family_of(data["name"]) is GENERIC
+
+
+def _about(node: Node) -> list[str]:
+    """What a call is about, and how much it writes; of a tool that nobody knows, all of it."""
+    data = node.data
+    if _is_generic(data):
+        return [_arguments(node)]
+    if data["name"] is None:
+        return []  # the summary is the beginning of the result, which follows
+    arguments = data["arguments"]
+    if arguments is None:
+        arguments = node.partial if isinstance(node, ToolNode) else {}
+    sizes = [
+        f"{name}: {_size(str(text))}"
+        for name, text in arguments.items()
+        if isinstance(text, (str, Text)) and _is_written(name, str(text))
+    ]
+    return [str(data["row"]["summary"]), *sizes]
 
 
 def _result(data: Mapping[str, Any]) -> str:

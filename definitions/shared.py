@@ -11,6 +11,7 @@ from msgspec import Struct
 from assembler.engine.events import Position
 from assembler.engine.values import Json, Object, Text
 from definitions.nodes import PartialReader
+from definitions.rows import RowReader
 
 __all__ = [
     "ApprovalState",
@@ -32,6 +33,7 @@ class Preview(Struct, frozen=True, gc=False):
 
     attempt: str
     reader: PartialReader
+    row: RowReader
     text: Text
     name: str | None = None
     parent: str | None = None

@@ -33,6 +33,7 @@ from definitions.arguments import InvalidArguments, complete, same_json
 from definitions.events import named, runs, text_of
 from definitions.families import files_of
 from definitions.nodes import FIELDS, PartialReader, ToolNode
+from definitions.rows import RowReader, row_of
 from definitions.shared import ApprovalState, CallSummary, Preview, ToolState
 
 __all__ = ["Tool"]
@@ -108,6 +109,7 @@ class Tool(Definition):
         _show_approval(fields, state, scope.other("approval", context.id), scope, context.id)
         if fields["parent"] is not None:
             fields["parent_loaded"] = scope.has("tool", fields["parent"])
+        fields["row"] = _row(fields, preview)
         return ToolNode("tool", context.id, fields, reader=preview.reader if preview else None)
 
     def cadence(self, match: Match) -> Cadence:
@@ -160,11 +162,12 @@ def _prepare(state: ToolState, run: list[Match]) -> ToolState:
             parent = named(data, "parent_call_id") or parent
     attempt = run[0].attempt or ""
     old = _preview_of(state.previews, attempt)
-    new = old or Preview(attempt, PartialReader(), Text())
+    new = old or Preview(attempt, PartialReader(), RowReader(), Text())
     if fragments or (name or new.name) != new.name or (parent or new.parent) != new.parent:
         new = Preview(
             attempt,
             new.reader,
+            new.row,
             new.text.extend(fragments) if fragments else new.text,
             name or new.name,
             parent or new.parent,
@@ -182,13 +185,13 @@ def _end_block(state: ToolState, match: Match) -> ToolState:
     value = match.data["value"]
     attempt = match.attempt or ""
     old = _preview_of(state.previews, attempt)
-    new = old or Preview(attempt, PartialReader(), Text())
+    new = old or Preview(attempt, PartialReader(), RowReader(), Text())
     text = value.get("arguments")
     text = Text(text) if type(text) is str and new.text != text else new.text
     name = named(value, "name") or new.name
     if old is not None and text is old.text and name == old.name:
         return state
-    new = Preview(attempt, new.reader, text, name, new.parent)
+    new = Preview(attempt, new.reader, new.row, text, name, new.parent)
     return replace(state, previews=_with(state.previews, old, new))
 
 
@@ -264,6 +267,13 @@ def _settle(state: ToolState, match: Match) -> ToolState:
 
 def _note(state: ToolState, kind: str, match: Match) -> ToolState:
     return replace(state, odd=(*state.odd, (kind, match.position)))
+
+
+def _row(fields: dict[str, Any], preview: Preview | None) -> Object:
+    """Make the row: a preparation's by what was read of it before, so that it costs what is new."""
+    if preview is not None and fields["stage"] == "preparing":
+        return preview.row.row(preview.text, fields["name"])
+    return row_of(fields)
 
 
 def _name(state: ToolState) -> str | None:
