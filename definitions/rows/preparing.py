@@ -78,7 +78,7 @@ def summary_of_text(name: str | None, text: str) -> str:
     if summary.is_telling:
         return str(summary.text)
     said, _ = line(text, whole=True)
-    return named(name, said)[0] if family is GENERIC else said
+    return named(name, said)[0] if family is GENERIC or not said else said
 
 
 class _Summary:

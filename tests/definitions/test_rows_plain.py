@@ -6,6 +6,7 @@ import pytest
 
 from assembler import Node, Text, plugins
 from definitions.nodes import ToolNode
+from definitions.rows import RowReader, row_of
 from definitions.rows_plain import row_text
 
 
@@ -13,7 +14,7 @@ def reads(kind: str, **data: Any) -> tuple[str, str, str]:
     return row_text(Node(kind, "1", data).placed(0, None, None))  # type: ignore[arg-type]
 
 
-CALL = {"name": "ls", "waiting": None, "content": None, "error": None, "output": ""}
+CALL = {"name": "weather", "waiting": None, "content": None, "error": None, "output": ""}
 DONE = {**CALL, "stage": "result", "arguments": {"p": "a", "n": [1, None, True]}}
 STEP = {
     "status": "running",
@@ -47,22 +48,22 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
     (
         "tool",
         {**DONE, "outcome": "succeeded", "content": [{"type": "text", "text": "x"}]},
-        ("succeeded", "ls", "p: a  n: [1, null, true]  → x"),
+        ("succeeded", "weather", "p: a  n: [1, null, true]  → x"),
     ),
     (
         "tool",
         {**DONE, "outcome": "failed", "error": {"name": "E"}, "output": "out"},
-        ("failed", "ls", "p: a  n: [1, null, true]  → out  ! name: E"),
+        ("failed", "weather", "p: a  n: [1, null, true]  → out  ! name: E"),
     ),
     (
         "tool",
         {**CALL, "stage": "start", "outcome": None, "arguments": None, "arguments_text": "[1"},
-        ("running", "ls", "[1"),
+        ("running", "weather", "[1"),
     ),
     (
         "tool",
         {**CALL, "stage": "start", "outcome": None, "waiting": "x", "arguments": {}},
-        ("waiting", "ls", "{}"),
+        ("waiting", "weather", "{}"),
     ),
     ("step", STEP, ("running", "step 1", "")),
     ("step", {**STEP, "status": None, "events": [3, 9]}, ("", "step 1", "events 3 to 9")),
@@ -144,47 +145,74 @@ def test_how_a_node_reads(kind: str, data: dict[str, Any], row: tuple[str, str, 
 
 def said(arguments: dict[str, Any], **fields: Any) -> str:
     stage = {"stage": "result", "outcome": "succeeded"}
-    return reads("tool", **{**CALL, **stage, **fields, "arguments": arguments})[2]
+    return reads("tool", **with_row({**CALL, **stage, **fields, "arguments": arguments}))[2]
+
+
+def with_row(data: dict[str, Any]) -> dict[str, Any]:
+    return {**data, "row": row_of({"arguments_text": None, **data})}
 
 
 def test_the_catalog_reads_so() -> None:
     assert plugins.row_text() is row_text
 
 
-def test_a_call_says_what_it_is_about_without_the_name() -> None:
+def test_a_call_of_a_family_reads_by_its_row() -> None:
+    done = {**CALL, "stage": "result", "outcome": "succeeded", "name": "grep"}
+    found = [{"type": "text", "text": "a.py:1: x"}]
+    data = with_row({**done, "arguments": {"path": "src", "pattern": "x", "n": 1}})
+    row = ("succeeded", "Search", "x in src  → a.py:1: x")
+    assert reads("tool", **{**data, "content": found}) == row
+
+
+def test_a_result_whose_call_is_not_loaded_says_what_it_is() -> None:
+    done = {**CALL, "stage": "result", "outcome": "succeeded", "name": None, "arguments": None}
+    data = with_row({**done, "content": [{"type": "text", "text": "it rains"}]})
+    assert reads("tool", **data) == ("succeeded", "Tool", "→ it rains")
+
+
+def test_a_call_of_an_unknown_tool_says_all_and_what_it_is_about_without_the_name() -> None:
     assert said({"path": "a", "limit": 4}) == "a  limit: 4"
     assert said({"command": None, "pattern": "x|y", "path": "src"}) == "x|y  path: src"
     assert said({"limit": 4, "path": "a"}) == "limit: 4  path: a"
 
 
+WRITTEN = [
+    ("a\nb", "2 lines, 3 B"),
+    ("a\n", "1 line, 2 B"),
+    ("é\n" * 400, "400 lines, 1.2 kB"),
+]
+
+
 @pytest.mark.parametrize(
-    ("content", "size"),
-    [
-        ("one", "one"),
-        ("a\nb", "2 lines, 3 B"),
-        ("a\n", "1 line, 2 B"),
-        ("é\n" * 400, "400 lines, 1.2 kB"),
-        ("x" * 300, "x" * 119 + "…"),
-    ],
+    ("content", "size"), [("one", "one"), ("x" * 300, "x" * 119 + "…"), *WRITTEN]
 )
-def test_what_a_call_writes_is_said_as_a_size(content: str, size: str) -> None:
+def test_what_an_unknown_tool_writes_is_said_as_a_size(content: str, size: str) -> None:
     assert said({"path": "a", "content": content}) == f"a  content: {size}"
     asked = reads("permission", decision="allow", input={"path": None, "content": content})
     assert asked[2] == f"content: {size}"
 
 
+@pytest.mark.parametrize(("content", "size"), WRITTEN)
+def test_what_a_call_writes_is_said_as_a_size(content: str, size: str) -> None:
+    assert said({"path": "a", "content": content}, name="write") == f"a  content: {size}"
+    assert said({"path": "a", "content": "one"}, name="write") == "a"
+
+
 def test_that_it_was_written_is_not_said_once_more() -> None:
     written, done = {"path": "a", "content": "b\nc"}, [{"type": "text", "text": "done"}]
-    assert said(written, content=done) == "a  content: 2 lines, 3 B"
-    assert said(written, content=done, outcome="failed") == "a  content: 2 lines, 3 B  → done"
-    assert said({"path": "a"}, content=done) == "a  → done"
+    for name in ("write", "weather"):
+        assert said(written, name=name, content=done) == "a  content: 2 lines, 3 B"
+        failed = said(written, name=name, content=done, outcome="failed")
+        assert failed == "a  content: 2 lines, 3 B  → done"
+        assert said({"path": "a"}, name=name, content=done) == "a  → done"
 
 
 def test_a_half_written_call_grows_as_a_size() -> None:
     text = Text('{"path": "a", "content": "b\\nc')
-    data = {**CALL, "stage": "preparing", "outcome": None, "arguments": None}
-    node = ToolNode("tool", "1", {**data, "arguments_text": text})
-    assert row_text(node) == ("preparing", "ls", "a  content: 2 lines, 3 B")
+    data = {**CALL, "stage": "preparing", "outcome": None, "arguments": None, "name": "write"}
+    row = RowReader().row(text, "write")
+    node = ToolNode("tool", "1", {**data, "arguments_text": text, "row": row})
+    assert row_text(node) == ("preparing", "Write", "a  content: 2 lines, 3 B")
 
 
 def test_a_thought_is_short_when_something_was_said_behind_it() -> None:

@@ -35,6 +35,13 @@ def output(index: int, text: str, after: int = 3) -> Delta:
     return delta(index, "tool-output", attempt="out", after=after, call_id="c1", text=text)
 
 
+def row(title: str, stage: str, summary: str = "", *, expandable: bool = True) -> Any:
+    """The row of a call; how it reads in all its forms is `test_rows`."""
+    icon = {"Read": "file", "Tool": "tool"}[title]
+    said = {"icon": icon, "title": title, "summary": summary}
+    return {**said, "expandable": expandable, "stage": stage}
+
+
 def notes(*items: Any, complete: bool = True) -> list[tuple[str, int]]:
     scope = Surroundings(complete=complete)
     found = TOOL.notes(seen(TOOL, *items), scope)
@@ -70,6 +77,7 @@ def test_a_preparation_shows_name_time_and_text() -> None:
         "name": "read",
         "arguments_text": '{"p":1',
         "prepared": 1,
+        "row": row("Read", "preparing", expandable=False),
     }
 
 
@@ -96,7 +104,9 @@ def test_attempts_side_by_side_are_never_glued() -> None:
     data = shown(TOOL, *items)
     assert data is not None
     assert data["arguments_text"] == '{"a":'
-    assert shown(TOOL, items[0], items[2]) == {**data, "arguments_text": '{"a":1}'}
+    whole = shown(TOOL, items[0], items[2])
+    said = row("Tool", "preparing", "x 1", expandable=False)
+    assert whole == {**data, "arguments_text": '{"a":1}', "row": said}
 
 
 def test_the_call_replaces_what_was_streamed() -> None:
@@ -110,6 +120,7 @@ def test_the_call_replaces_what_was_streamed() -> None:
         "prepared": 1,
         "started": 3000,
         "ran_by": "host",
+        "row": row("Read", "start", "1"),
     }
 
 
@@ -243,6 +254,7 @@ def test_a_result_without_its_call_is_shown_while_older_history_may_hold_it() ->
         "outcome": "succeeded",
         "content": [{"type": "text", "text": "done"}],
         "finished": 5000,
+        "row": row("Tool", "result", "done"),
     }
     assert notes(result(5), complete=False) == []
     assert shown(TOOL, result(5), complete=True) is None

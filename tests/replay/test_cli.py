@@ -295,7 +295,7 @@ def test_state_prints_rows(ask: Asked) -> None:
     rows = [line.split() for line in out.splitlines()]
     assert status == 0
     assert rows[0] == ["user", "Tidy", "the", "photo", "folder."]
-    assert rows[3][:2] == ["succeeded", "list_files"]
+    assert rows[3][:2] == ["succeeded", "Search"]
     assert rows[2][0] == "▾"
 
 
@@ -468,7 +468,7 @@ def test_play_logs_what_changed_then_the_rows_then_the_verdict(ask: Asked) -> No
     assert told[-1] == "live and reload agree"
     assert len(told) < 80  # not one for each of the pieces
     assert "\x1b" not in out
-    writes = [line for line in told if line.split()[3:4] == ["write_file"] and "units.md" in line]
+    writes = [line for line in told if line.split()[3:4] == ["Write"] and "units.md" in line]
     stages = [line.split()[2] for line in writes if line.split()[1] in "+~"]
     assert list(dict.fromkeys(stages)) == ["preparing", "running", "waiting", "succeeded"]
     assert all("docs/units.md  content: 15 lines, 468 B" in line for line in writes)
