@@ -16,6 +16,7 @@ from definitions import catalog
 from definitions.arguments import PartialArguments
 from definitions.families import FAMILIES
 from definitions.rows import LOOK_MAX, SUMMARY_MAX, RowReader
+from definitions.rows.wording import Wording, command, line, patch, path
 from tests.definitions.support import delta, event
 
 OPENING = [event(1, "turn/start", turn=1), event(2, "step/start", turn=1, step=1)]
@@ -247,9 +248,16 @@ def test_a_row_is_not_made_again_once_its_field_is_closed(
         pytest.fail("read again")
 
     monkeypatch.setattr(PartialArguments, "feed", read)
+    monkeypatch.setattr(PartialArguments, "value", property(read))
     for piece in ("more", '"', ',"path":"other.py"', "}"):
         growing = growing.append(piece)
         assert reader.row(growing, name) is row
+
+
+def test_a_command_in_words_waits_for_what_the_shell_runs() -> None:
+    call = Call("shell")
+    for piece, summary in (('{"command":["bash"', ""), (', "-lc"', ""), (', "l', "l"), ("s", "ls")):
+        assert call.write(piece)["summary"] == summary
 
 
 def test_a_long_argument_costs_nothing_but_its_text() -> None:
@@ -285,6 +293,32 @@ def test_readers_say_nothing_about_their_text() -> None:
 
 
 # Whatever the text, however it is cut.
+
+LINES = [
+    "./a/b c.py",
+    "./",
+    ".",
+    "file:///a.py",
+    "  a \t b\n c \n",
+    "ls …\nls",
+    "*** Begin Patch\n*** Add File: ./a.py\n+x",
+    "*** Begin Patch\n*** End Patch",
+    "*** no patch\nat all",
+    *("x" * count + "\ny z" for count in range(SUMMARY_MAX - 4, SUMMARY_MAX + 3)),
+    "x " * SUMMARY_MAX,
+]
+
+
+@pytest.mark.parametrize("word", [command, line, patch, path])
+@pytest.mark.parametrize("text", LINES)
+def test_a_line_grows_at_its_end_alone(word: Wording, text: str) -> None:
+    after, _ = word(text, True)
+    assert len(after) <= SUMMARY_MAX
+    said = [word(text[:cut], False) for cut in range(len(text) + 1)]
+    for earlier, is_full in said:
+        assert after.startswith(earlier)
+        assert after == earlier or not is_full
+
 
 NAMES = st.sampled_from([name for _, name, *_ in READINGS])
 KEYS = st.sampled_from(
