@@ -15,12 +15,13 @@ from statistics import median
 from time import process_time
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from assembler.codec import decode_delta, decode_events
 from assembler.engine.assembler import Assembler
 from assembler.engine.definition import START, Definition, Match, Reader, Role
 from assembler.engine.events import Delta, Event
+from assembler.engine.patches import Put
 from tests.benchmarks import workloads
 from tests.benchmarks.contenders import (
     CATALOG,
@@ -163,6 +164,31 @@ def _beside_others(sizes: Sizes) -> Row:
     times = interleaved(contenders, sizes.rounds)
     what = f"long text, {sizes.others:,} other Contexts over none"
     return times.row("3", what, "others", "alone", 1.15)
+
+
+def patches(sizes: Sizes) -> list[Row]:
+    """Bytes of what a client is sent of one stream, over the bytes of its text."""
+    return [
+        _sent(what, lines, key, every)
+        for (what, lines), key in zip(_both(sizes.stream), (TEXT, TOOL), strict=True)
+        for every in (1, 16, 64)
+    ]
+
+
+def _sent(what: str, lines: Sequence[bytes], key: str, every: int) -> Row:
+    assembler = opened(CATALOG)()
+    sent = puts = 0
+    for at, line in enumerate(lines, 1):
+        assembler.emit(decode_delta(line))
+        if at % every == 0:
+            patch = assembler.flush()["chat"]
+            sent += len(json.encode(patch.to_json()))
+            puts += sum(type(op) is Put for op in patch.ops)
+    data = assembler.view()[key].to_json()["data"]
+    text = data["arguments_text"] if key == TOOL else data["blocks"][0]["text"]
+    note = f"{sent / sum(map(len, lines)):.2f} x the deltas, {puts} put{'s' * (puts != 1)}"
+    label = f"{what}, patches over its text, flushed after {every}"
+    return Row("11", label, sent / len(text.encode()), 1.5, note)
 
 
 def partial_arguments(sizes: Sizes) -> list[Row]:
@@ -424,6 +450,7 @@ GOALS: Mapping[str, Callable[[Sizes], list[Row]]] = {
     "streams": streams,
     "reads": reads,
     "flatness": flatness,
+    "patches": patches,
     "partial": partial_arguments,
     "calls": many_calls,
     "pages": pages,

@@ -37,10 +37,11 @@ def test_a_stream_costs_calls_in_its_length() -> None:
 
 
 def test_reading_after_each_delta_costs_calls_in_its_length() -> None:
-    lines = workloads.text(800)
-    run = (calls(read_each(opened(CATALOG), lines[:n], "assistant:1.1")()) for n in (400, 800))
-    short, long = run
-    assert long < 2.1 * short
+    streams = (workloads.text(800), "assistant:1.1"), (workloads.argument(800), "tool:call_000001")
+    for lines, key in streams:
+        run = (calls(read_each(opened(CATALOG), lines[:n], key)()) for n in (400, 800))
+        short, long = run
+        assert long < 2.1 * short
 
 
 def test_partial_arguments_cost_calls_in_their_length() -> None:
