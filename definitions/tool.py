@@ -271,9 +271,10 @@ def _note(state: ToolState, kind: str, match: Match) -> ToolState:
 
 def _row(fields: dict[str, Any], preview: Preview | None) -> Object:
     """Make the row: a preparation's by what was read of it before, so that it costs what is new."""
-    if preview is not None and fields["stage"] == "preparing":
-        return preview.row.row(preview.text, fields["name"])
-    return row_of(fields)
+    prepared = None if preview is None else preview.row.row(preview.text, fields["name"])
+    if prepared is not None and fields["stage"] == "preparing":
+        return prepared
+    return row_of(fields, prepared)
 
 
 def _name(state: ToolState) -> str | None:

@@ -16,18 +16,17 @@ from definitions.rows.wording import line
 
 __all__ = ["row_of"]
 
-_OPENS = ("arguments", "arguments_text", "content", "output", "error")
-"""What there may be to open. An empty object, text or list is nothing."""
 
-
-def row_of(fields: Mapping[str, Any]) -> Object:
+def row_of(fields: Mapping[str, Any], prepared: Object | None = None) -> Object:
     """Give the row of a Node from its fields: `stage`, `name`, `arguments` and what it may open.
 
     It is about the arguments that run; where their text is no object, about what can be read of it;
-    and of a result whose call is not loaded about what it says. O(1).
+    and of a result whose call is not loaded about what it says. Where only pieces of the call are
+    there beside its result, it is about what their row `prepared` says. O(1).
     """
     family = GENERIC if fields["name"] is None else family_of(fields["name"])
-    return row(family, _summary(family, fields), fields["stage"], expandable=_opens(fields))
+    summary = _summary(family, fields) if prepared is None else prepared["summary"]
+    return row(family, summary, fields["stage"], expandable=_opens(fields))
 
 
 def _summary(family: Family, fields: Mapping[str, Any]) -> str:
@@ -49,6 +48,8 @@ def _beginning(content: Json) -> str:
 
 
 def _opens(fields: Mapping[str, Any]) -> bool:
-    """Whether there is something to open. The text of an empty object is not."""
-    arguments = fields["arguments"]
-    return any(fields[field] for field in _OPENS if field != "arguments_text" or arguments is None)
+    """Whether there is something to open. An empty object, text or list is nothing."""
+    written = fields["arguments"]
+    if written is None:
+        written = fields["arguments_text"]
+    return bool(written or fields["content"] or fields["output"] or fields["error"])

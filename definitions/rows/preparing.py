@@ -144,9 +144,9 @@ class _Summary:
             said, self.final = said_of(self._family, self._raw, whole=False)
             self._say(said)
             return
-        view = self._parser.value
+        view, wanted = self._parser.value, self._family.fields
         for field in view:
-            if self._family.fields and field not in self._family.fields:
+            if wanted and field not in wanted:
                 continue
             is_closed = view.is_closed(field)
             said, full = said_of(self._family, view[field], whole=is_closed)

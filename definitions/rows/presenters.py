@@ -6,7 +6,8 @@ Not here: how a text becomes a line (`wording`), when it is made again (`prepari
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from msgspec import Struct
@@ -83,10 +84,10 @@ def named(name: str | None, said: str) -> Said:
 
 
 def _first_said(family: Family, arguments: Mapping[str, Any]) -> str:
-    fields: Iterable[str] = (*family.fields, *family.others, *arguments)
-    for field in fields:
-        if field in arguments:
-            said, _ = said_of(family, arguments[field], whole=True)
+    for field in chain(family.fields, family.others, arguments):
+        value = arguments.get(field)
+        if value is not None:
+            said, _ = said_of(family, value, whole=True)
             if said:
                 return said
     return ""

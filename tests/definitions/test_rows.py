@@ -28,7 +28,7 @@ class Call:
     def __init__(self, name: str) -> None:
         self.chat = Assembler(catalog(), strict=True)
         self.chat.load(OPENING)
-        self.name, self.number, self.seq = name, 0, 3
+        self.name, self.number, self.seq = name, 0, 2
         self.ops: list[Any] = []
 
     def write(self, text: str) -> Any:
@@ -40,6 +40,7 @@ class Call:
 
     def dispatch(self, text: str) -> Any:
         data = {"turn": 1, "step": 1, "call_id": "c", "name": self.name, "arguments": text}
+        self.seq += 1
         self.chat.append(event(self.seq, "tool/call", **data))
         return self.row()
 
@@ -190,6 +191,15 @@ def test_a_result_whose_call_is_not_loaded_reads_by_what_it_says() -> None:
     chat.flush()
     row = chat.view("chat")["tool:c"].to_json()["data"]["row"]
     looks = {"icon": "tool", "title": "Tool", "summary": "it rains"}
+    assert row == {**looks, "expandable": True, "stage": "result"}
+
+
+def test_a_result_beside_pieces_of_its_call_reads_by_them() -> None:
+    call = Call("read")
+    call.write('{"path": "a.')
+    assert call.end("done")["summary"] == "a."
+    row = call.write('py", "limit": 4')
+    looks = {"icon": "file", "title": "Read", "summary": "a.py"}
     assert row == {**looks, "expandable": True, "stage": "result"}
 
 
