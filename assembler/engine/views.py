@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from msgspec.structs import replace
 from sortedcontainers import SortedList
 
 from assembler.engine.definition import Anomaly, Group, GroupDefinition, Node
@@ -27,7 +28,7 @@ from assembler.engine.patches import (
 )
 from assembler.engine.values import Object, same
 
-__all__ = ["Change", "View"]
+__all__ = ["Change", "View", "difference"]
 
 
 _NO_WINDOW = Object({}, ())
@@ -269,3 +270,26 @@ class View:
         for grouping in self._groupings:
             wrong += grouping.check()
         return wrong
+
+
+def difference(before: Snapshot, after: Snapshot, went: Collection[str] = ()) -> Patch:
+    """The Patch from one Snapshot of a view to a later one: what many flushes would have sent,
+    sent at once.
+
+    A key that `went` in between and came again is removed before it is put. O(n log n).
+    """
+    old = {node.key: node for node in before.nodes}
+    view = View(before.view, window=before.window, live=before.live, open_now=before.open)
+    view.prepare(old, ())
+    made: dict[str, Node | None] = dict.fromkeys(old)
+    made.update({node.key: node for node in after.nodes})
+    news = {key: node for key, node in made.items() if key in went or node is not old.get(key)}
+    patch = view.commit(view.prepare(news, went), after.window, after.live, after.open)
+    groups = {group.key: group for group in before.groups}
+    put = [group for group in after.groups if _is_news(group, groups.pop(group.key, None))]
+    ops: list[Op] = [*patch.ops, *map(RemoveGroup, groups), *map(PutGroup, put)]
+    return replace(patch, revision_from=before.revision, revision_to=after.revision, ops=tuple(ops))
+
+
+def _is_news(group: Group, before: Group | None) -> bool:
+    return before is None or not group.equals(before)

@@ -1,0 +1,265 @@
+"""What the subscribers of one view have not taken yet, in bounded memory.
+
+A subscriber that keeps up has a queue of Patches. One whose queue is full when the view goes on
+falls behind: from then on it costs nothing but the memory of what it will have seen when its
+queue is empty (its *base*). When it comes back, its queue and the difference between base and
+view are merged into one Patch. So nothing is lost, whoever is stalled for ever costs the
+others nothing, and what it holds is at most `patches_max` Patches and one Snapshot.
+
+Not here: waiting (`subscription`), and when to flush (`publisher`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Sequence
+
+from assembler.engine.errors import ConflictError
+from assembler.engine.patches import Patch, Remove, merge
+from assembler.engine.views import View, difference
+from assembler.live.shared import SharedPatch, SharedSnapshot
+
+__all__ = ["Counts", "Feed", "Queue"]
+
+_LOG = logging.getLogger("assembler.live")
+
+
+class Counts:
+    """What has happened so far, for an operator."""
+
+    __slots__ = ("flushes", "merges", "patches")
+
+    def __init__(self) -> None:
+        self.flushes = 0
+        self.patches = 0
+        """Patches that changed something, of followed views."""
+        self.merges = 0
+        """How often a slow subscriber got one Patch for many."""
+
+
+class _Base:
+    """The view at a revision at which subscribers fell behind, and what has gone since."""
+
+    __slots__ = ("holders", "keys", "snapshot", "went")
+
+    def __init__(self, snapshot: SharedSnapshot) -> None:
+        self.snapshot = snapshot
+        self.keys = frozenset(node.key for node in snapshot.nodes)
+        self.went: set[str] = set()
+        """Its keys that were removed since: if they came again, they are other Nodes."""
+        self.holders: dict[Queue, None] = {}
+
+
+class Queue:
+    """The Patches that one subscriber has not taken yet."""
+
+    __slots__ = ("__weakref__", "_feed", "base", "ended", "fault", "patches", "wake")
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed: Feed | None = feed
+        self.patches: deque[SharedPatch] = deque()
+        self.base: _Base | None = None
+        """There when it fell behind: where its patches lead to."""
+        self.ended = False
+        """Nothing will follow what is queued."""
+        self.fault: Exception | None = None
+        """Why it ended, if not in order."""
+        self.wake: Callable[[], None] | None = None
+        """To be called once when something comes, or the end."""
+
+    def take(self) -> SharedPatch | None:
+        """The next Patch; None: nothing yet. O(1), and O(view) for one that comes back."""
+        if self.base is not None and self._feed is not None:
+            return self._feed.catch_up(self, self.base)
+        if not self.patches:
+            return None
+        if self._feed is not None:
+            self._feed.full.pop(self, None)
+        return self.patches.popleft()
+
+    def end(self, fault: Exception | None = None) -> None:
+        self.ended, self.fault = True, fault
+        self.rouse()
+
+    def leave(self) -> None:
+        """Nobody takes any more: forget everything."""
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            feed.remove(self)
+        self.patches.clear()
+        self.end()
+
+    def rouse(self) -> None:
+        wake, self.wake = self.wake, None
+        if wake is not None:
+            wake()
+
+
+class Feed:
+    """One view and its subscribers."""
+
+    __slots__ = (
+        "_bases",
+        "_counts",
+        "_patches_max",
+        "_queues",
+        "_snapshot",
+        "_view",
+        "full",
+        "revision",
+    )
+
+    def __init__(self, view: View, patches_max: int, counts: Counts) -> None:
+        self._view = view
+        self._patches_max = patches_max
+        self._counts = counts
+        self._queues: dict[Queue, None] = {}
+        """Those that keep up, in the order in which they came."""
+        self.full: dict[Queue, None] = {}
+        """Those of them that have no room for another Patch."""
+        self._bases: dict[int, _Base] = {}
+        """By revision, for those that fell behind."""
+        self._snapshot: SharedSnapshot | None = None
+        self.revision = view.revision
+
+    def __bool__(self) -> bool:
+        """Whether anybody follows."""
+        return bool(self._queues or self._bases)
+
+    # -- following -----------------------------------------------------------------------
+
+    def join(self) -> tuple[SharedSnapshot, Queue]:
+        """What is shown now, and a queue for the Patches that lead on from it."""
+        self._expect(self._view.revision)
+        queue = Queue(self)
+        self._queues[queue] = None
+        return self.snapshot(), queue
+
+    def snapshot(self) -> SharedSnapshot:
+        """What is shown now. O(view) once per revision."""
+        if self._snapshot is None:
+            self._snapshot = SharedSnapshot.of(self._view.snapshot())
+        return self._snapshot
+
+    def remove(self, queue: Queue) -> None:
+        self._queues.pop(queue, None)
+        self.full.pop(queue, None)
+        self._let_go(queue)
+
+    # -- publishing ----------------------------------------------------------------------
+
+    def make_room(self) -> None:
+        """Before the view goes on: whoever has no room for another Patch falls behind.
+
+        O(1) when everybody has, else O(view).
+        """
+        self._expect(self._view.revision)
+        for queue in self.full:
+            self._fall_behind(queue)
+        self.full.clear()
+
+    def publish(self, patch: Patch) -> Patch:
+        """Queue a Patch for everybody who keeps up. O(their number)."""
+        self._expect(patch.revision_from)
+        if not patch:
+            return patch
+        shared = SharedPatch.of(patch)
+        self.revision = patch.revision_to
+        self._counts.patches += 1
+        if self._snapshot is not None:
+            self._snapshot.forget_encoded()
+            self._snapshot = None
+        if self._bases:
+            self._note_gone(patch)
+        for queue in self._queues:
+            queue.patches.append(shared)
+            if len(queue.patches) >= self._patches_max:
+                self.full[queue] = None
+            queue.rouse()
+        return shared
+
+    def end(self, fault: Exception | None = None) -> None:
+        """No more Patches: everybody gets what is pending, and then the end (or the fault)."""
+        for base in tuple(self._bases.values()):
+            for queue in tuple(base.holders):
+                if fault is None:
+                    queue.patches.append(self.catch_up(queue, base))
+                else:
+                    self._let_go(queue)
+                    queue.end(fault)
+        for queue in self._queues:
+            queue.end(fault)
+        self._queues.clear()
+        self.full.clear()
+
+    def _expect(self, revision: int) -> None:
+        """What somebody else flushed is missing in every queue, and never guessed over."""
+        if revision != self.revision:
+            self.end(
+                ConflictError(
+                    f"the view {self._view.name!r} is at revision {revision}, its publisher had "
+                    f"brought it to {self.revision}: flush through the publisher alone",
+                    self.revision,
+                    revision,
+                )
+            )
+            self.revision = revision
+
+    # -- falling behind ------------------------------------------------------------------
+
+    def _fall_behind(self, queue: Queue) -> None:
+        del self._queues[queue]
+        base = self._bases.get(self.revision)
+        if base is None:
+            base = self._bases[self.revision] = _Base(self.snapshot())
+        base.holders[queue] = None
+        queue.base = base
+        _LOG.debug("a subscriber of %s is behind at revision %d", self._view.name, self.revision)
+
+    def _note_gone(self, patch: Patch) -> None:
+        gone = [op.key for op in patch.ops if type(op) is Remove]
+        if gone:
+            for base in self._bases.values():
+                base.went.update(base.keys.intersection(gone))
+
+    def catch_up(self, queue: Queue, base: _Base) -> SharedPatch:
+        """One Patch from what the subscriber has seen to what is shown now. It keeps up again.
+
+        O(view · log + its queue · log): paid by the one who was slow.
+        """
+        parts: list[Patch] = list(queue.patches)
+        if base.snapshot.revision != self.revision:
+            parts.append(difference(base.snapshot, self.snapshot(), base.went))
+        queue.patches.clear()
+        self._let_go(queue)
+        self._queues[queue] = None
+        self._counts.merges += 1
+        return SharedPatch.of(_merged(parts))
+
+    def _let_go(self, queue: Queue) -> None:
+        base, queue.base = queue.base, None
+        if base is not None:
+            del base.holders[queue]
+            if not base.holders:
+                del self._bases[base.snapshot.revision]
+
+    # -- counting ------------------------------------------------------------------------
+
+    def statistics(self) -> dict[str, int]:
+        """Counts for an operator. O(subscribers)."""
+        behind = [queue for base in self._bases.values() for queue in base.holders]
+        return {
+            "subscribers": len(self._queues) + len(behind),
+            "behind": len(behind),
+            "queued": sum(len(queue.patches) for queue in (*self._queues, *behind)),
+        }
+
+
+def _merged(patches: Sequence[Patch]) -> Patch:
+    """One Patch for all, merged in pairs, so that growing text is not copied for each."""
+    while len(patches) > 1:
+        pairs = zip(patches[::2], patches[1::2], strict=False)
+        rest = patches[len(patches) // 2 * 2 :]
+        patches = [*(merge(first, second) for first, second in pairs), *rest]
+    return patches[0]
