@@ -7,6 +7,7 @@ slow). Nothing here knows a business word.
 from __future__ import annotations
 
 from assembler.live.publisher import Publisher
+from assembler.live.redacting import redacted
 from assembler.live.scheduling import Handle, Scheduler
 from assembler.live.shared import SharedPatch, SharedSnapshot
 from assembler.live.subscription import Subscription
@@ -18,4 +19,5 @@ __all__ = [
     "SharedPatch",
     "SharedSnapshot",
     "Subscription",
+    "redacted",
 ]

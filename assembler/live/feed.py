@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from assembler.engine.errors import ConflictError
 from assembler.engine.patches import Patch, Remove, merge
 from assembler.engine.views import View, difference
 from assembler.live.shared import SharedPatch, SharedSnapshot
 
-__all__ = ["Counts", "Feed", "Queue"]
+__all__ = ["Counts", "Feed", "Queue", "Waiter"]
 
 _LOG = logging.getLogger("assembler.live")
 
@@ -36,6 +37,13 @@ class Counts:
         """Patches that changed something, of followed views."""
         self.merges = 0
         """How often a slow subscriber got one Patch for many."""
+
+
+class Waiter(Protocol):
+    """Somebody who waits for the next Patch: a future of asyncio."""
+
+    def done(self) -> bool: ...
+    def set_result(self, result: None, /) -> None: ...
 
 
 class _Base:
@@ -54,7 +62,7 @@ class _Base:
 class Queue:
     """The Patches that one subscriber has not taken yet."""
 
-    __slots__ = ("__weakref__", "_feed", "base", "ended", "fault", "patches", "wake")
+    __slots__ = ("__weakref__", "_feed", "base", "ended", "fault", "patches", "waiter")
 
     def __init__(self, feed: Feed) -> None:
         self._feed: Feed | None = feed
@@ -65,35 +73,32 @@ class Queue:
         """Nothing will follow what is queued."""
         self.fault: Exception | None = None
         """Why it ended, if not in order."""
-        self.wake: Callable[[], None] | None = None
-        """To be called once when something comes, or the end."""
+        self.waiter: Waiter | None = None
+        """To be woken when something comes, or the end."""
 
     def take(self) -> SharedPatch | None:
         """The next Patch; None: nothing yet. O(1), and O(view) for one that comes back."""
-        if self.base is not None and self._feed is not None:
-            return self._feed.catch_up(self, self.base)
-        if not self.patches:
+        patches = self.patches
+        if not patches:
             return None
-        if self._feed is not None:
-            self._feed.full.pop(self, None)
-        return self.patches.popleft()
+        feed = self._feed
+        if feed is not None and len(patches) >= feed.patches_max:
+            if self.base is not None:
+                return feed.catch_up(self, self.base)
+            feed.full.pop(self, None)
+        return patches.popleft()
 
     def end(self, fault: Exception | None = None) -> None:
         self.ended, self.fault = True, fault
-        self.rouse()
+        if self.waiter is not None and not self.waiter.done():
+            self.waiter.set_result(None)
 
     def leave(self) -> None:
         """Nobody takes any more: forget everything."""
         feed, self._feed = self._feed, None
         if feed is not None:
             feed.remove(self)
-        self.patches.clear()
         self.end()
-
-    def rouse(self) -> None:
-        wake, self.wake = self.wake, None
-        if wake is not None:
-            wake()
 
 
 class Feed:
@@ -102,17 +107,17 @@ class Feed:
     __slots__ = (
         "_bases",
         "_counts",
-        "_patches_max",
         "_queues",
         "_snapshot",
-        "_view",
         "full",
+        "patches_max",
         "revision",
+        "view",
     )
 
     def __init__(self, view: View, patches_max: int, counts: Counts) -> None:
-        self._view = view
-        self._patches_max = patches_max
+        self.view = view
+        self.patches_max = patches_max
         self._counts = counts
         self._queues: dict[Queue, None] = {}
         """Those that keep up, in the order in which they came."""
@@ -131,7 +136,7 @@ class Feed:
 
     def join(self) -> tuple[SharedSnapshot, Queue]:
         """What is shown now, and a queue for the Patches that lead on from it."""
-        self._expect(self._view.revision)
+        self._expect(self.view.revision)
         queue = Queue(self)
         self._queues[queue] = None
         return self.snapshot(), queue
@@ -139,7 +144,7 @@ class Feed:
     def snapshot(self) -> SharedSnapshot:
         """What is shown now. O(view) once per revision."""
         if self._snapshot is None:
-            self._snapshot = SharedSnapshot.of(self._view.snapshot())
+            self._snapshot = SharedSnapshot.of(self.view.snapshot())
         return self._snapshot
 
     def remove(self, queue: Queue) -> None:
@@ -154,14 +159,13 @@ class Feed:
 
         O(1) when everybody has, else O(view).
         """
-        self._expect(self._view.revision)
+        self._expect(self.view.revision)
         for queue in self.full:
             self._fall_behind(queue)
         self.full.clear()
 
     def publish(self, patch: Patch) -> Patch:
         """Queue a Patch for everybody who keeps up. O(their number)."""
-        self._expect(patch.revision_from)
         if not patch:
             return patch
         shared = SharedPatch.of(patch)
@@ -172,11 +176,15 @@ class Feed:
             self._snapshot = None
         if self._bases:
             self._note_gone(patch)
+        most = self.patches_max
         for queue in self._queues:
-            queue.patches.append(shared)
-            if len(queue.patches) >= self._patches_max:
+            patches = queue.patches
+            patches.append(shared)
+            if len(patches) >= most:
                 self.full[queue] = None
-            queue.rouse()
+            waiter = queue.waiter
+            if waiter is not None and not waiter.done():
+                waiter.set_result(None)
         return shared
 
     def end(self, fault: Exception | None = None) -> None:
@@ -198,7 +206,7 @@ class Feed:
         if revision != self.revision:
             self.end(
                 ConflictError(
-                    f"the view {self._view.name!r} is at revision {revision}, its publisher had "
+                    f"the view {self.view.name!r} is at revision {revision}, its publisher had "
                     f"brought it to {self.revision}: flush through the publisher alone",
                     self.revision,
                     revision,
@@ -215,7 +223,7 @@ class Feed:
             base = self._bases[self.revision] = _Base(self.snapshot())
         base.holders[queue] = None
         queue.base = base
-        _LOG.debug("a subscriber of %s is behind at revision %d", self._view.name, self.revision)
+        _LOG.debug("a subscriber of %s is behind at revision %d", self.view.name, self.revision)
 
     def _note_gone(self, patch: Patch) -> None:
         gone = [op.key for op in patch.ops if type(op) is Remove]

@@ -14,6 +14,7 @@ from assembler.engine.definition import NONE, NOW, Cadence
 from assembler.engine.errors import AssemblerError, InputError
 from assembler.engine.events import Delta, Event, Outcome
 from assembler.engine.patches import Patch
+from assembler.engine.views import View
 from assembler.live.feed import Counts, Feed, Queue
 from assembler.live.scheduling import Handle, Scheduler, running_loop
 from assembler.live.shared import SharedSnapshot
@@ -112,12 +113,12 @@ class Publisher:
 
     def _join(self, view: str) -> tuple[SharedSnapshot, Queue]:
         assembler = self._open()
-        feed = self._feeds.get(view)
-        if feed is None and not _is_active(assembler, view):
+        if _active(assembler, view) is None:
             assembler.activate(view)
             self._activated.add(view)
         try:
             self._flush()
+            feed = self._feeds.get(view)
             if feed is None:
                 shown = assembler.view(view)
                 feed = self._feeds[view] = Feed(shown, self._queue_patches_max, self._counts)
@@ -162,17 +163,16 @@ class Publisher:
 
     def _flush(self) -> dict[str, Patch]:
         self._unschedule()
-        for feed in self._feeds.values():
-            feed.make_room()
-        patches = self._assembler.flush()
-        self._counts.flushes += 1
         for view, feed in tuple(self._feeds.items()):
-            patch = patches.get(view)
-            if patch is None:
+            if _active(self._assembler, view) is feed.view:
+                feed.make_room()
+            else:
                 del self._feeds[view]
                 feed.end(AssemblerError(f"the view {view!r} was deactivated while it was followed"))
-            else:
-                patches[view] = feed.publish(patch)
+        patches = self._assembler.flush()
+        self._counts.flushes += 1
+        for view, feed in self._feeds.items():
+            patches[view] = feed.publish(patches[view])
         return patches
 
     # == the end =========================================================================
@@ -217,9 +217,8 @@ class Publisher:
         }
 
 
-def _is_active(assembler: Assembler, view: str) -> bool:
+def _active(assembler: Assembler, view: str) -> View | None:
     try:
-        assembler.view(view)
+        return assembler.view(view)
     except AssemblerError:
-        return False
-    return True
+        return None

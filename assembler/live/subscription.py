@@ -36,7 +36,6 @@ class Subscription:
         self._leave = leave
         self._snapshot: SharedSnapshot | None = None
         self._queue: Queue | None = None
-        self._waiter: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> Self:
         """Join. Raises what the flush raises that brings the view up to date."""
@@ -75,20 +74,11 @@ class Subscription:
                 raise queue.fault
             if queue.ended:
                 break
-            await self._news(queue)
+            if queue.waiter is not None:
+                raise AssemblerError("another task waits for this subscription already")
+            queue.waiter = waiter = asyncio.get_running_loop().create_future()
+            try:
+                await waiter
+            finally:
+                queue.waiter = None
         raise StopAsyncIteration
-
-    async def _news(self, queue: Queue) -> None:
-        if self._waiter is not None:
-            raise AssemblerError("another task waits for this subscription already")
-        waiter = self._waiter = asyncio.get_running_loop().create_future()
-
-        def wake() -> None:
-            if not waiter.done():
-                waiter.set_result(None)
-
-        queue.wake = wake
-        try:
-            await waiter
-        finally:
-            self._waiter = queue.wake = None

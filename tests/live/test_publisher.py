@@ -263,13 +263,43 @@ def test_somebody_else_who_flushes_is_found_out() -> None:
     asyncio.run(main())
 
 
-def test_a_view_that_somebody_else_deactivates_is_over() -> None:
+def test_somebody_else_who_flushes_is_found_out_by_a_slow_one_too() -> None:
+    async def main() -> None:
+        live = publisher(queue_patches_max=1)
+        async with live.subscribe() as full, live.subscribe() as behind:
+            for seq in range(1, 4):
+                say(live, seq)
+                live.flush()
+                if seq == 2:
+                    takes(full)
+            say(live, 4)
+            live.assembler.flush()
+            live.flush()
+            for view in (full, behind):
+                await anext(view)
+                with pytest.raises(ConflictError):
+                    await anext(view)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_view_that_somebody_else_deactivates_is_over(again: bool) -> None:
     async def main() -> None:
         live = publisher()
         async with live.subscribe() as view:
-            live.assembler.deactivate("chat")
             say(live, 1)
             live.flush()
+            live.assembler.deactivate("chat")
+            if again:
+                live.assembler.activate("chat")
+            async with live.subscribe() as other:
+                client = Client(other)
+                say(live, 2)
+                live.flush()
+                client.catch_up()
+                assert client.shown == live.assembler.view().snapshot().to_json()
+            await anext(view)
             with pytest.raises(AssemblerError, match="deactivated"):
                 await anext(view)
 

@@ -166,6 +166,23 @@ def test_a_slow_one_gets_one_patch_for_many(most: int) -> None:
     run(main())
 
 
+def test_one_that_takes_in_time_is_not_behind() -> None:
+    async def main() -> None:
+        live = publisher(queue_patches_max=2)
+        async with live.subscribe() as view:
+            client = Client(view)
+            for seq in range(1, 6):
+                say(live, seq)
+                live.flush()
+                if seq > 1:
+                    client.take(await anext(view))
+            client.catch_up()
+            assert len(client.patches) == 5
+            assert live.statistics()["merges"] == 0
+
+    run(main())
+
+
 def test_growing_text_is_sent_as_text_to_a_slow_one_too() -> None:
     async def main() -> None:
         live = publisher(Clock(), growing(), queue_patches_max=3)
