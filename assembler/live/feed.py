@@ -49,14 +49,22 @@ class Waiter(Protocol):
 class _Base:
     """The view at a revision at which subscribers fell behind, and what has gone since."""
 
-    __slots__ = ("holders", "keys", "snapshot", "went")
+    __slots__ = ("_patch", "holders", "keys", "snapshot", "went")
 
     def __init__(self, snapshot: SharedSnapshot) -> None:
+        self._patch: Patch | None = None
         self.snapshot = snapshot
         self.keys = frozenset(node.key for node in snapshot.nodes)
         self.went: set[str] = set()
         """Its keys that were removed since: if they came again, they are other Nodes."""
         self.holders: dict[Queue, None] = {}
+
+    def to(self, now: SharedSnapshot) -> Patch:
+        """What leads from here to what is shown now. O(view · log), once for all holders."""
+        patch = self._patch
+        if patch is None or patch.revision_to != now.revision:
+            patch = self._patch = difference(self.snapshot, now, self.went)
+        return patch
 
 
 class Queue:
@@ -122,7 +130,7 @@ class Feed:
         self._queues: dict[Queue, None] = {}
         """Those that keep up, in the order in which they came."""
         self.full: dict[Queue, None] = {}
-        """Those of them that have no room for another Patch."""
+        """Those that keep up so far, and have no room for another Patch."""
         self._bases: dict[int, _Base] = {}
         """By revision, for those that fell behind."""
         self._snapshot: SharedSnapshot | None = None
@@ -188,14 +196,17 @@ class Feed:
         return shared
 
     def end(self, fault: Exception | None = None) -> None:
-        """No more Patches: everybody gets what is pending, and then the end (or the fault)."""
-        for base in tuple(self._bases.values()):
-            for queue in tuple(base.holders):
-                if fault is None:
-                    queue.patches.append(self.catch_up(queue, base))
-                else:
-                    self._let_go(queue)
-                    queue.end(fault)
+        """No more Patches: everybody gets what is pending, and then the end (or the fault).
+
+        O(subscribers), and O(view) once when one of them is behind.
+        """
+        behind = [queue for base in self._bases.values() for queue in base.holders]
+        if behind and fault is None:
+            self.snapshot()  # what they will be led to, whatever becomes of the view
+        for queue in behind:
+            if fault is not None:
+                self._let_go(queue)
+            queue.end(fault)
         for queue in self._queues:
             queue.end(fault)
         self._queues.clear()
@@ -238,10 +249,11 @@ class Feed:
         """
         parts: list[Patch] = list(queue.patches)
         if base.snapshot.revision != self.revision:
-            parts.append(difference(base.snapshot, self.snapshot(), base.went))
+            parts.append(base.to(self.snapshot()))
         queue.patches.clear()
         self._let_go(queue)
-        self._queues[queue] = None
+        if not queue.ended:
+            self._queues[queue] = None
         self._counts.merges += 1
         return SharedPatch.of(_merged(parts))
 

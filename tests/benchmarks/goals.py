@@ -34,6 +34,7 @@ from tests.benchmarks.contenders import (
     read_each,
     read_partial,
 )
+from tests.benchmarks.following import encoded_once, followed, frames
 from tests.benchmarks.measure import (
     Pauses,
     Row,
@@ -63,10 +64,12 @@ class Sizes(Struct, frozen=True):
     long_log: int
     retired: int
     assemblers: int
+    followers: int
+    frames: int
 
 
-FULL = Sizes(5, 64_000, 1_000, 10_000, 100, 10_000, 100_000, 1_000_000, 4_000, 1_000)
-SMALL = Sizes(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4)
+FULL = Sizes(5, 64_000, 1_000, 10_000, 100, 10_000, 100_000, 1_000_000, 4_000, 1_000, 100, 300)
+SMALL = Sizes(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4)
 
 
 def opened(definitions: Any, log: int = 0) -> Callable[[], Assembler]:
@@ -446,6 +449,39 @@ def _ending(number: int) -> list[Event]:
     ]
 
 
+def following(sizes: Sizes) -> list[Row]:
+    """Many follow: the engine works once, the bytes are made once, whoever stalls costs nothing."""
+    many, count = sizes.followers, sizes.frames
+    deltas = [decode_delta(line) for line in workloads.text(10 * count)]
+    events = decode_events(workloads.Log(workloads.TURN * count).lines(1, workloads.TURN * count))
+    turns = frames("append", events, workloads.TURN)
+    cases = {
+        "frames of ten words": (opened(CATALOG), frames("emit", deltas, 10)),
+        "whole turns": (lambda: assembler_of(CATALOG, []), turns),
+    }
+    rows = []
+    for what, (make, changes) in cases.items():
+        times = interleaved(
+            {
+                "encoded": encoded_once(make, changes),
+                "one": followed(make, changes, 1),
+                "many": followed(make, changes, many),
+                "stalled": followed(make, changes, many - 1, 1),
+                "all stalled": followed(make, changes, 1, many - 1),
+            },
+            sizes.rounds,
+        )
+        rows += [
+            times.row("live", f"{what}, sent to {many} over encoded once", "many", "encoded", 3),
+            times.row("live", f"{what}, sent to {many} over sent to one", "many", "one"),
+            times.row("live", f"{what}, one of {many} stalled over none", "stalled", "many", 1.1),
+            times.row(
+                "live", f"{what}, all but one stalled over one alone", "all stalled", "one", 1.25
+            ),
+        ]
+    return rows
+
+
 GOALS: Mapping[str, Callable[[Sizes], list[Row]]] = {
     "streams": streams,
     "reads": reads,
@@ -460,5 +496,6 @@ GOALS: Mapping[str, Callable[[Sizes], list[Row]]] = {
     "groups": grouping,
     "long-log": long_log,
     "one-load": one_load,
+    "following": following,
 }
 """In the order in which they are told."""

@@ -353,11 +353,13 @@ def test_closing_gives_everybody_what_is_pending_and_then_the_end() -> None:
             live.close()
             await live.aclose()
             await follower
+            shown = live.assembler.view().snapshot().to_json()
+            live.assembler.append(event(7))  # what becomes of it now is nobody's here
+            live.assembler.flush()
             for client in (idle, behind):
                 await client.follow()
                 await client.follow()  # it stays at its end
-            for client in (waiting, idle, behind):
-                assert client.shown == live.assembler.view().snapshot().to_json()
+            assert [client.shown for client in (waiting, idle, behind)] == [shown] * 3
             assert (clock.waiting, len(behind.patches)) == (0, 1)
         assert live.statistics()["views"] == {}
 

@@ -13,7 +13,7 @@ from assembler.live import Publisher, redacted
 from tests.engine.support import Band, Toy, event
 from tests.live.support import Client, Clock, Said, say
 
-SECRET = "hunter2"
+PRIVATE = "between us"
 
 
 def build(context: Any, _scope: Any) -> Node:
@@ -23,26 +23,26 @@ def build(context: Any, _scope: Any) -> Node:
 def without_secrets(node: Node) -> Node | None:
     if node.id == "hidden":
         return None
-    return replace(node, data={**node.data, "v": [v for v in node.data["v"] if v != SECRET]})
+    return replace(node, data={**node.data, "v": [v for v in node.data["v"] if v != PRIVATE]})
 
 
 def test_a_secret_reaches_nobody() -> None:
     async def main() -> None:
         assembler = Assembler(redacted([Said(build=build), Band()], without_secrets))
         live = Publisher(assembler, scheduler=Clock(), queue_patches_max=2)
-        say(live, 1, v=SECRET)
+        say(live, 1, v=PRIVATE)
         async with live.subscribe() as view:
             client = Client(view)
             say(live, 2, v="seen")
-            say(live, 3, id="hidden", v=SECRET)
+            say(live, 3, id="hidden", v=PRIVATE)
             for seq in range(4, 9):
-                say(live, seq, id=f"n{seq % 2}", v=SECRET)
+                say(live, seq, id=f"n{seq % 2}", v=PRIVATE)
                 live.flush()
             client.catch_up()
             assert client.shown == assembler.view().snapshot().to_json()
             sent = [view.snapshot.encoded, *(patch.encoded for patch in client.patches)]
-            assert SECRET not in b"\n".join(sent).decode()
-            assert SECRET not in codec.encode(client.shown).decode()
+            assert PRIVATE not in b"\n".join(sent).decode()
+            assert PRIVATE not in codec.encode(client.shown).decode()
             assert [node["data"]["v"] for node in client.shown["nodes"]] == [["seen"], [], []]
             assert [group["members"] for group in client.shown["groups"]] == [
                 ["toy:x", "toy:n0", "toy:n1"]
@@ -73,10 +73,10 @@ def test_only_what_was_made_again_is_looked_at() -> None:
 
 def test_when_redacting_fails_the_node_is_not_shown() -> None:
     def fail(_node: Node) -> Node:
-        raise ZeroDivisionError(SECRET)
+        raise ZeroDivisionError(PRIVATE)
 
     assembler = Assembler(redacted([Toy()], fail))
-    assembler.append(event(1, v=SECRET))
+    assembler.append(event(1, v=PRIVATE))
     assembler.flush()
     (node,) = assembler.view().nodes
     assert node.data == {"error": {"name": "ZeroDivisionError", "in": "build"}}
