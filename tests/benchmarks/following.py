@@ -14,7 +14,7 @@ from assembler.engine.assembler import Assembler
 from assembler.live import Publisher, Subscription
 from tests.benchmarks.measure import Prepare, Run
 
-__all__ = ["Frame", "encoded_once", "followed", "frames"]
+__all__ = ["Frame", "encoded_once", "followed", "frames", "handed"]
 
 Frame = Callable[[Any], object]
 """What comes between two flushes: operations of an Assembler, or of a Publisher."""
@@ -45,6 +45,35 @@ def encoded_once(make: Callable[[], Assembler], changes: Iterable[Frame]) -> Pre
             for change in changes:
                 change(assembler)
                 codec.encode(assembler.flush()["chat"])
+
+        return run
+
+    return prepare
+
+
+def handed(make: Callable[[], Assembler], changes: Iterable[Frame], followers: int) -> Prepare:
+    """Each Patch queued for all, taken and encoded for each, without a task and its switches."""
+
+    def take(view: Subscription) -> bytes:
+        try:
+            view.__anext__().send(None)  # type: ignore[attr-defined]
+        except StopIteration as taken:
+            return taken.value.encoded
+        raise AssertionError
+
+    async def join(live: Publisher) -> list[Subscription]:
+        return [await live.subscribe().__aenter__() for _ in range(followers)]
+
+    def prepare() -> Run:
+        live = Publisher(make())
+        views = asyncio.run(join(live))
+
+        def run() -> None:
+            for change in changes:
+                change(live)
+                live.flush()
+                for view in views:
+                    take(view)
 
         return run
 

@@ -34,7 +34,7 @@ from tests.benchmarks.contenders import (
     read_each,
     read_partial,
 )
-from tests.benchmarks.following import encoded_once, followed, frames
+from tests.benchmarks.following import encoded_once, followed, frames, handed
 from tests.benchmarks.measure import (
     Pauses,
     Row,
@@ -464,6 +464,7 @@ def following(sizes: Sizes) -> list[Row]:
         times = interleaved(
             {
                 "encoded": encoded_once(make, changes),
+                "handed": handed(make, changes, many),
                 "one": followed(make, changes, 1),
                 "many": followed(make, changes, many),
                 "stalled": followed(make, changes, many - 1, 1),
@@ -472,12 +473,11 @@ def following(sizes: Sizes) -> list[Row]:
             sizes.rounds,
         )
         rows += [
-            times.row("live", f"{what}, sent to {many} over encoded once", "many", "encoded", 3),
-            times.row("live", f"{what}, sent to {many} over sent to one", "many", "one"),
+            times.row("live", f"{what}, to {many} over encoded once", "handed", "encoded", 3),
+            times.row("live", f"{what}, {many} tasks over encoded once", "many", "encoded", 3),
+            times.row("live", f"{what}, {many} tasks over one task", "many", "one"),
             times.row("live", f"{what}, one of {many} stalled over none", "stalled", "many", 1.1),
-            times.row(
-                "live", f"{what}, all but one stalled over one alone", "all stalled", "one", 1.25
-            ),
+            times.row("live", f"{what}, all but one stalled over one", "all stalled", "one", 1.25),
         ]
     return rows
 

@@ -11,8 +11,10 @@ from math import isfinite
 
 import pytest
 
+from assembler.codec import decode_delta
 from tests.benchmarks import workloads
 from tests.benchmarks.contenders import CATALOG, folded, paged, read_each, read_partial
+from tests.benchmarks.following import followed, frames
 from tests.benchmarks.goals import FULL, GOALS, SMALL, opened, retiring
 from tests.benchmarks.measure import Prepare, calls, table
 from tests.benchmarks.showing import GROUP, GROUPS, appending, changing
@@ -79,3 +81,15 @@ def test_the_last_page_costs_the_calls_of_the_first() -> None:
     pages = [(b"\n".join(page), more) for page, more in workloads.Log(2_800).pages(140)]
     half, whole = (calls(paged(pages[:count])()) for count in (10, 20))
     assert whole < 2.15 * half
+
+
+def test_followers_that_are_stalled_cost_no_calls() -> None:
+    words = frames("emit", [decode_delta(line) for line in workloads.text(300)], 1)
+
+    def cost(stalled: int) -> int:
+        """Of the later half, when whoever is stalled has fallen behind."""
+        runs = (calls(followed(opened(CATALOG), words[:n], 1, stalled)()) for n in (150, 300))
+        half, whole = runs
+        return whole - half
+
+    assert cost(50) < 1.02 * cost(0)

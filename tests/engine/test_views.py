@@ -26,6 +26,7 @@ from assembler.engine.patches import (
     merge,
 )
 from assembler.engine.values import Text, freeze
+from assembler.engine.views import difference
 from tests.engine.support import Band, Toy, delta, event, same_as_fresh, wire
 
 
@@ -802,6 +803,28 @@ def test_what_went_and_came_again_is_removed_before_it_is_put_after_merging(roun
         ops = [type(op) for op in merged.ops if op.key == key and type(op) in (Remove, Put)]
         assert Remove in ops
         assert ops[-1] is Put
+
+
+@given(ROUNDS)
+def test_a_difference_leads_to_the_later_snapshot(rounds: Any) -> None:
+    snapshots, parts = played([*rounds, *rounds])
+    before, after = snapshots[len(rounds)], snapshots[-1]
+    gone = {op.key for each in parts[len(rounds) :] for op in each.ops if isinstance(op, Remove)}
+    for went in (set(), gone):
+        found = difference(before, after, went)
+        assert apply(before.to_json(), found.to_json()) == after.to_json()
+        for key in went & {each.key for each in before.nodes} & {each.key for each in after.nodes}:
+            assert [type(op) for op in found.ops if op.key == key] == [Remove, Put]
+
+
+@given(ROUNDS)
+def test_a_difference_says_no_more_than_the_merged_patches(rounds: Any) -> None:
+    snapshots, parts = played(rounds)
+    merged = parts[0]
+    for each in parts[1:]:
+        merged = merge(merged, each)
+    assert len(difference(snapshots[0], snapshots[-1]).ops) <= len(merged.ops)
+    assert difference(snapshots[-1], snapshots[-1]).ops == ()
 
 
 def test_views_can_be_walked_and_snapshots_compared() -> None:
