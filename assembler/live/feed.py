@@ -144,7 +144,6 @@ class Feed:
 
     def join(self) -> tuple[SharedSnapshot, Queue]:
         """What is shown now, and a queue for the Patches that lead on from it."""
-        self._expect(self.view.revision)
         queue = Queue(self)
         self._queues[queue] = None
         return self.snapshot(), queue
@@ -223,7 +222,7 @@ class Feed:
                     revision,
                 )
             )
-            self.revision = revision
+            self.revision, self._snapshot = revision, None
 
     # -- falling behind ------------------------------------------------------------------
 

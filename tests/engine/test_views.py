@@ -824,7 +824,10 @@ def test_a_difference_says_no_more_than_the_merged_patches(rounds: Any) -> None:
     for each in parts[1:]:
         merged = merge(merged, each)
     assert len(difference(snapshots[0], snapshots[-1]).ops) <= len(merged.ops)
-    assert difference(snapshots[-1], snapshots[-1]).ops == ()
+    last = snapshots[-1]
+    assert difference(last, last).ops == ()
+    again = difference(last, last, {node.key for node in last.nodes}).ops
+    assert [type(op) for op in again] == [Remove] * len(last.nodes) + [Put] * len(last.nodes)
 
 
 def test_views_can_be_walked_and_snapshots_compared() -> None:

@@ -252,13 +252,31 @@ def test_somebody_else_who_flushes_is_found_out() -> None:
             assert [patch.revision_to for patch in (await anext(slow),)] == [1]
             with pytest.raises(ConflictError):
                 await anext(slow)
-            async with live.subscribe() as again:
+            async with live.subscribe() as first, live.subscribe() as again:
+                assert first.snapshot.to_json() == live.assembler.view().snapshot().to_json()
                 client = Client(again)
                 say(live, 4)
                 live.flush()
                 client.catch_up()
                 assert client.shown == live.assembler.view().snapshot().to_json()
         assert live.statistics()["views"] == {}
+
+    asyncio.run(main())
+
+
+def test_a_newcomer_sees_what_somebody_else_flushed() -> None:
+    async def main() -> None:
+        live = publisher()
+        async with live.subscribe():
+            say(live, 1)
+            live.assembler.flush()
+            async with live.subscribe() as view:
+                client = Client(view)
+                assert client.shown == live.assembler.view().snapshot().to_json()
+                say(live, 2)
+                live.flush()
+                client.catch_up()
+                assert client.shown == live.assembler.view().snapshot().to_json()
 
     asyncio.run(main())
 
@@ -350,8 +368,10 @@ def test_closing_gives_everybody_what_is_pending_and_then_the_end() -> None:
                 await asyncio.sleep(0)
             say(live, 6, how="none")
             live.close()
+            flushes = live.statistics()["flushes"]
             live.close()
             await live.aclose()
+            assert live.statistics()["flushes"] == flushes
             await follower
             shown = live.assembler.view().snapshot().to_json()
             live.assembler.append(event(7))  # what becomes of it now is nobody's here
