@@ -251,8 +251,7 @@ class Feed:
             parts.append(base.to(self.snapshot()))
         queue.patches.clear()
         self._let_go(queue)
-        if not queue.ended:
-            self._queues[queue] = None
+        self._queues[queue] = None
         self._counts.merges += 1
         return SharedPatch.of(_merged(parts))
 

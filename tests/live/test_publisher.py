@@ -293,8 +293,8 @@ def test_somebody_else_who_flushes_is_found_out_by_a_slow_one_too() -> None:
             say(live, 4)
             live.assembler.flush()
             live.flush()
-            for view in (full, behind):
-                await anext(view)
+            for view, revision in ((full, 3), (behind, 1)):
+                assert (await anext(view)).revision_to == revision
                 with pytest.raises(ConflictError):
                     await anext(view)
 
