@@ -67,8 +67,17 @@ def test_only_what_was_made_again_is_looked_at() -> None:
     assembler.flush()
     assembler.flush()
     assert looked == ["a", "b", "c", "b"]
-    Assembler(toys).append(event(1))
+    plain = Assembler(toys)
+    plain.append(event(1))
+    plain.flush()
     assert len(looked) == 4  # the Definitions that were given are as they were
+
+
+def test_what_is_not_shown_is_not_looked_at() -> None:
+    assembler = Assembler(redacted([Toy(build=lambda _context, _scope: None)], without_secrets))
+    assembler.append(event(1))
+    assembler.flush()
+    assert (assembler.view().nodes, assembler.findings()) == ([], [])
 
 
 def test_when_redacting_fails_the_node_is_not_shown() -> None:

@@ -123,7 +123,7 @@ def test_it_is_entered_once_and_read_by_one() -> None:
             first = asyncio.create_task(anext(view))  # type: ignore[arg-type]
             await asyncio.sleep(0)
             with pytest.raises(AssemblerError, match="another task"):
-                await anext(view)
+                take(view)
             say(live, 1)
             live.flush()
             assert (await first).revision_to == 1  # type: ignore[attr-defined]
