@@ -54,7 +54,7 @@ def _tool(node: Node) -> tuple[str, str, str]:
     data = node.data
     said = [*_about(node), _result(data)]
     if data["error"]:
-        said.append(f"! {_pairs(data['error'])}")
+        said.append(f"! {_error(data['error'])}")
     return _tool_stage(data), _title(data), "  ".join(filter(None, said))
 
 
@@ -166,11 +166,24 @@ def _permission(node: Node) -> tuple[str, str, str]:
 
 def _retry(node: Node) -> tuple[str, str, str]:
     last = node.data["attempts"][-1]
-    return str(node.data["status"]), node.kind, _pairs({**last, "state": None})
+    said = f"{_value(last.get('reason') or 'no reason given')}, after try {last['number']}"
+    delay = last.get("delay_ms")
+    if isinstance(delay, (int, float)):
+        said += f"; waits {delay / _KILO:g} s"
+    return str(node.data["status"]), node.kind, said
 
 
 def _turn_error(node: Node) -> tuple[str, str, str]:
-    return "failed", node.kind, _pairs(node.data["error"] or {})
+    return "failed", node.kind, _error(node.data["error"] or {})
+
+
+def _error(error: Any) -> str:
+    """An error as programs print it; whatever else it says behind that."""
+    if not isinstance(error, Mapping):
+        return _value(error)
+    named = [_value(error[field]) for field in ("name", "message") if error.get(field)]
+    more = _pairs({field: error[field] for field in error if field not in ("name", "message")})
+    return "  ".join(filter(None, [": ".join(named), more]))
 
 
 def _turn_limit(node: Node) -> tuple[str, str, str]:
@@ -215,7 +228,7 @@ def _step(node: Node) -> tuple[str, str, str]:
         said.append(f"{calls} call{'s' * (calls != 1)}")
     said += _tokens(data["usage"] or {})
     if data["error"]:
-        said.append(f"! {_pairs(data['error'])}")
+        said.append(f"! {_error(data['error'])}")
     if data["events"]:
         said.append(f"events {data['events'][0]} to {data['events'][1]}")
     return data["status"] or "", f"step {node.id}", "  ".join(filter(None, said))

@@ -57,8 +57,10 @@ class RowMaker:
 
     def rows(self, nodes: Sequence[Node], groups: Sequence[Group]) -> list[Row]:
         """The rows of a View, in order. O(Nodes) look-ups; only what changed is made."""
-        heads = {group.members[0]: group for group in groups}
-        inside = {key for group in groups for key in group.members}
+        # A head over one row would say twice what the row says.
+        headed = [group for group in groups if len(group.members) > 1]
+        heads = {group.members[0]: group for group in headed}
+        inside = {key for group in headed for key in group.members}
         rows: list[Row] = []
         for node in nodes:
             if node.key in heads:
@@ -86,11 +88,9 @@ def _generic(node: Node) -> tuple[str, str, str]:
 
 def _head(group: Group) -> Row:
     data: Any = group.data
-    counts = data.get("counts") or {}
-    said = ", ".join(f"{number} {name}" for name, number in counts.items())
-    parts = [str(data.get("title") or ""), said or f"{len(group.members)} rows"]
+    title = str(data.get("title") or group.kind)
     stage = str(data.get("status") or "")
-    return Row(group.key, stage, group.kind, "  ".join(filter(None, parts)), head=True)
+    return Row(group.key, stage, title, f"{len(group.members)} rows", head=True)
 
 
 def lines(rows: Sequence[Row], style: Style, columns: int) -> Iterator[str]:
@@ -102,8 +102,8 @@ def lines(rows: Sequence[Row], style: Style, columns: int) -> Iterator[str]:
 def line(row: Row, style: Style, columns: int) -> str:
     """One row as a line of at most so many columns."""
     if row.head:
-        status = f"  ({row.stage})" if row.stage else ""
-        return style(cut(f"▾ {row.title}  {row.summary}{status}", columns), "dim")
+        status = f", {row.stage}" if row.stage else ""
+        return style(cut(f"▾ {row.title}  ({row.summary}{status})", columns), "dim")
     indent = " " * (_INDENT * row.depth)
     left = columns - len(indent)
     if left < _STAGE_COLUMNS + _TITLE_COLUMNS + 10:

@@ -191,7 +191,7 @@ def _sent(what: str, lines: Sequence[bytes], key: str, every: int) -> Row:
     text = data["arguments_text"] if key == TOOL else data["blocks"][0]["text"]
     note = f"{sent / sum(map(len, lines)):.2f} x the deltas, {puts} put{'s' * (puts != 1)}"
     label = f"{what}, patches over its text, flushed after {every}"
-    return Row("11", label, sent / len(text.encode()), 1.5, note)
+    return Row("12", label, sent / len(text.encode()), 1.5, note)
 
 
 def partial_arguments(sizes: Sizes) -> list[Row]:
@@ -473,11 +473,11 @@ def following(sizes: Sizes) -> list[Row]:
             sizes.rounds,
         )
         rows += [
-            times.row("live", f"{what}, to {many} over encoded once", "handed", "encoded", 3),
-            times.row("live", f"{what}, {many} tasks over encoded once", "many", "encoded", 3),
-            times.row("live", f"{what}, {many} tasks over one task", "many", "one"),
-            times.row("live", f"{what}, one of {many} stalled over none", "stalled", "many", 1.1),
-            times.row("live", f"{what}, all but one stalled over one", "all stalled", "one", 1.25),
+            times.row("13", f"{what}, to {many} over encoded once", "handed", "encoded", 3),
+            times.row("13", f"{what}, {many} tasks over encoded once", "many", "encoded", 3),
+            times.row("13", f"{what}, {many} tasks over one task", "many", "one"),
+            times.row("13", f"{what}, one of {many} stalled over none", "stalled", "many", 1.1),
+            times.row("13", f"{what}, all but one stalled over one", "all stalled", "one", 1.25),
         ]
     return rows
 

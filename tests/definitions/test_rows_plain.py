@@ -53,7 +53,7 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
     (
         "tool",
         {**DONE, "outcome": "failed", "error": {"name": "E"}, "output": "out"},
-        ("failed", "weather", "p: a  n: [1, null, true]  → out  ! name: E"),
+        ("failed", "weather", "p: a  n: [1, null, true]  → out  ! E"),
     ),
     (
         "tool",
@@ -84,15 +84,25 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
             "failed",
             "step 1",
             "1.5 s  acme/large  (try 1 of small → fallback: busy)  (try 2 → interrupted)  length  "
-            "2 calls  tokens 1,200 in  ! name: E  events 3 to 9",
+            "2 calls  tokens 1,200 in  ! E  events 3 to 9",
         ),
     ),
     ("permission", {"decision": "pending", "input": {}}, ("pending", "permission", "")),
-    ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "name: E")),
+    ("turn-error", {"error": {"name": "E", "code": None}}, ("failed", "turn-error", "E")),
     (
         "retry",
         {"status": "waiting", "attempts": [{"number": 1, "reason": "busy", "state": "waiting"}]},
-        ("waiting", "retry", "number: 1  reason: busy"),
+        ("waiting", "retry", "busy, after try 1"),
+    ),
+    (
+        "retry",
+        {"status": "running", "attempts": [{"number": 2, "reason": None, "delay_ms": 1500}]},
+        ("running", "retry", "no reason given, after try 2; waits 1.5 s"),
+    ),
+    (
+        "turn-error",
+        {"error": {"name": "Error", "message": "no credit", "code": 402}},
+        ("failed", "turn-error", "Error: no credit  code: 402"),
     ),
     ("steering", {"content": [{"type": "text", "text": "hi"}]}, ("", "steering", "hi")),
     (
