@@ -1,0 +1,46 @@
+"""Providers in: one adapter for each wire format of model answers.
+
+`adapter(name)` gives a new one for one response; what it is fed and gives stands at `Adapter`.
+Adapters see event payloads, ids and arguments, and none of them another one. Not here: which events
+follow from a response (`definitions.answering`), I/O of any kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping
+
+from definitions.providers.adapter import Adapter
+from definitions.providers.anthropic import Anthropic
+from definitions.providers.outcome import Call, Hint, Incident, Piece, Ran, Response, Why
+
+__all__ = [
+    "ADAPTERS",
+    "Adapter",
+    "Anthropic",
+    "Call",
+    "Hint",
+    "Incident",
+    "Piece",
+    "Ran",
+    "Response",
+    "Why",
+    "adapter",
+]
+
+ADAPTERS: Mapping[str, type[Adapter]] = {kind.provider: kind for kind in (Anthropic,)}
+"""The adapters by the name of their format."""
+
+
+def adapter(
+    name: str, *, conversation: str = "", attempt: str = "", in_use: Container[str] = ()
+) -> Adapter:
+    """Give a new adapter for one response in the format `name`.
+
+    Ids that it mints depend on `conversation` and `attempt`; `in_use` answers, with `in`, whether a
+    call id belongs to a call outside this attempt. `ValueError` for a name that nobody has.
+    """
+    kind = ADAPTERS.get(name)
+    if kind is None:
+        msg = f"provider: expected one of {', '.join(sorted(ADAPTERS))}, got {name!r}"
+        raise ValueError(msg)
+    return kind(conversation=conversation, attempt=attempt, in_use=in_use)

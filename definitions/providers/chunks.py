@@ -1,0 +1,98 @@
+"""Whatever a backend has in its hands -> decoded chunks, each a JSON object.
+
+Bytes and text of a stream, cut anywhere; decoded JSON; objects of a provider's SDK, told by what
+they can do and never by importing it. Not here: what a chunk says (the adapters).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from definitions.providers.framing import Frame, Frames
+
+__all__ = ["Chunk", "Chunks"]
+
+
+class Chunk(Struct, frozen=True):
+    """One decoded chunk. `event` is the name that an event stream gave it.
+
+    `data` None: something that was to be an object and cannot be read; there may be a hole.
+    """
+
+    data: Mapping[str, Any] | None
+    event: str | None = None
+
+
+class Chunks:
+    """The chunks of one response."""
+
+    __slots__ = ("_frames",)
+
+    def __init__(self) -> None:
+        self._frames = Frames()
+
+    def feed(self, given: object) -> Iterator[Chunk]:
+        """Give the chunks that are whole now; `TypeError` for what no provider can have given."""
+        if isinstance(given, (bytes, bytearray, memoryview)):
+            yield from _read(self._frames.feed(bytes(given)))
+        elif isinstance(given, str):
+            yield from _read(self._frames.feed(given.encode("utf-8", "surrogatepass")))
+        elif isinstance(given, (list, tuple)):
+            for one in given:
+                yield from self.feed(one)
+        elif given is not None:
+            yield _decoded(given)
+
+    def rest(self) -> Iterator[Chunk]:
+        """Nothing follows: give what stands whole at the end of the bytes."""
+        return (chunk for chunk in _read(self._frames.rest()) if chunk.data is not None)
+
+
+def _read(frames: Iterator[Frame]) -> Iterator[Chunk]:
+    for frame in frames:
+        chunk = _parsed(frame)
+        if chunk is not None:
+            yield chunk
+
+
+def _parsed(frame: Frame) -> Chunk | None:
+    """Read a payload; None for what was not meant to be an object (`[DONE]`, a sign of life)."""
+    try:
+        value = json.loads(frame.data)
+    except (ValueError, RecursionError):
+        return Chunk(None, frame.event) if frame.data.lstrip()[:1] == "{" else None
+    return Chunk(value, frame.event) if isinstance(value, dict) else None
+
+
+def _decoded(given: object) -> Chunk:
+    """Read an object that somebody else has decoded."""
+    if isinstance(given, Mapping):
+        return Chunk(given)
+    dump = getattr(given, "model_dump", None)
+    if callable(dump):  # pydantic, and with it the SDKs of the big providers
+        value = _dumped(dump)
+        if isinstance(value, Mapping):
+            return Chunk(value)
+    for name in ("to_dict", "to_json_dict", "dict"):
+        method = getattr(given, name, None)
+        if callable(method):
+            value = method()
+            if isinstance(value, Mapping):
+                return Chunk(value)
+    payload = getattr(given, "data", None)
+    if isinstance(payload, str):  # an event that a library took out of its stream
+        return _parsed(Frame(payload, getattr(given, "event", None))) or Chunk({})
+    msg = f"a chunk: expected bytes, text, an object of JSON or of an SDK, got {type(given)}"
+    raise TypeError(msg)
+
+
+def _dumped(dump: Any) -> Any:
+    """Ask for what was really sent, under the names of the wire, as JSON."""
+    try:
+        return dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
+    except TypeError:
+        return dump()

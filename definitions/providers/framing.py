@@ -1,0 +1,210 @@
+"""Bytes of a stream, cut anywhere -> the payloads in it: an event stream (SSE), or JSON.
+
+Lines are cut as bytes and decoded whole, so that no cut can be seen. Linear in the bytes. The rules
+of an event stream are those of WHATWG HTML, "Server-sent events", with one leniency: what stands
+at the very end without its blank line is given as well. Not here: what a payload says (`chunks`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Protocol
+
+from msgspec import Struct
+
+__all__ = ["Frame", "Frames"]
+
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_BLANKS = b" \t\r\n"
+_STRUCTURE = re.compile(rb'["\\{}\[\]]')
+
+
+class Frame(Struct, frozen=True):
+    """One payload as text, and the name of its event where the stream gives one."""
+
+    data: str
+    event: str | None = None
+
+
+class _Framing(Protocol):
+    def feed(self, data: bytes) -> Iterator[Frame]: ...
+
+    def rest(self) -> Iterator[Frame]: ...
+
+
+class Frames:
+    """The payloads of one stream. What it is, its first byte that is no blank says.
+
+    `[`: one JSON array, an element is a payload; `{`: JSON, one value a line; else an event stream.
+    """
+
+    __slots__ = ("_framing", "_opening")
+
+    def __init__(self) -> None:
+        self._opening = b""
+        self._framing: _Framing | None = None
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        """Give the payloads that are whole now."""
+        if self._framing is None:
+            data = self._opening + data
+            self._opening = data if len(data) < len(_BOM) and _BOM.startswith(data) else b""
+            data = b"" if self._opening else data.removeprefix(_BOM)
+            begun = data.lstrip(_BLANKS)
+            if not begun:
+                self._opening = self._opening or data
+                return
+            self._framing = _framing_of(begun[:1])
+        yield from self._framing.feed(data)
+
+    def rest(self) -> Iterator[Frame]:
+        """The stream is over: give what stands at its end."""
+        if self._framing is not None:
+            yield from self._framing.rest()
+
+
+def _framing_of(first: bytes) -> _Framing:
+    if first == b"[":
+        return _Elements()
+    return _JsonLines() if first == b"{" else _EventStream()
+
+
+class _Lines:
+    """Whole lines out of bytes. A carriage return at their end may be half of a line's end."""
+
+    __slots__ = ("_after_cr", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._after_cr = False
+
+    def feed(self, data: bytes) -> Iterator[str]:
+        if self._after_cr and data:
+            data = data.removeprefix(b"\n")
+            self._after_cr = False
+        at = 0
+        for end in _LINE_END.finditer(data):
+            self._parts.append(data[at : end.start()])
+            at = end.end()
+            yield self.rest()
+        self._after_cr = data.endswith(b"\r")
+        if at < len(data):
+            self._parts.append(data[at:])
+
+    def rest(self) -> str:
+        line = b"".join(self._parts)
+        self._parts = []
+        return _decoded(line)
+
+
+def _decoded(line: bytes) -> str:
+    """Read UTF-8; halves of surrogate pairs, cut as text, are kept for whoever joins them."""
+    try:
+        return line.decode()
+    except UnicodeDecodeError:
+        try:
+            return line.decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return line.decode("utf-8", "replace")
+
+
+class _EventStream:
+    __slots__ = ("_data", "_event", "_lines")
+
+    def __init__(self) -> None:
+        self._lines = _Lines()
+        self._data: list[str] = []
+        self._event: str | None = None
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        for line in self._lines.feed(data):
+            if line:
+                self._field(line)
+            else:
+                yield from self._dispatch()
+
+    def rest(self) -> Iterator[Frame]:
+        line = self._lines.rest()
+        if line:
+            self._field(line)
+        yield from self._dispatch()
+
+    def _field(self, line: str) -> None:
+        name, _, value = line.partition(":")  # a comment is a field without a name
+        value = value.removeprefix(" ")
+        if name == "data":
+            self._data.append(value)
+        elif name == "event":
+            self._event = value or None
+
+    def _dispatch(self) -> Iterator[Frame]:
+        data, event = self._data, self._event
+        self._data, self._event = [], None
+        if data:
+            yield Frame("\n".join(data), event)
+
+
+class _JsonLines:
+    __slots__ = ("_lines",)
+
+    def __init__(self) -> None:
+        self._lines = _Lines()
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        for line in self._lines.feed(data):
+            if line:
+                yield Frame(line)
+
+    def rest(self) -> Iterator[Frame]:
+        line = self._lines.rest()
+        if line:
+            yield Frame(line)
+
+
+class _Elements:
+    """The objects of one array, found by their brackets; what stands between them is nothing."""
+
+    __slots__ = ("_depth", "_escaped", "_in_string", "_parts")
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._depth = 0
+        self._in_string = self._escaped = False
+
+    def feed(self, data: bytes) -> Iterator[Frame]:
+        if not data:
+            return
+        start, at = 0, 0
+        if self._escaped:
+            self._escaped, at = False, 1
+        while (found := _STRUCTURE.search(data, at)) is not None:
+            at = found.end()
+            sign = found[0]
+            if sign == b"\\":
+                at += 1  # whatever it is, it is a part of its string
+                self._escaped = at > len(data)
+            elif sign == b'"':
+                self._in_string = not self._in_string
+            elif self._in_string:
+                continue
+            elif sign in b"{[":
+                self._depth += 1
+                if self._depth == 2:  # noqa: PLR2004 - an element of the array
+                    start = found.start()
+            else:
+                self._depth -= 1
+                if self._depth == 1:
+                    self._parts.append(data[start:at])
+                    yield self._whole()
+        if self._depth > 1:
+            self._parts.append(data[start:])
+
+    def rest(self) -> Iterator[Frame]:
+        return iter(())
+
+    def _whole(self) -> Frame:
+        element = b"".join(self._parts)
+        self._parts = []
+        return Frame(_decoded(element))
