@@ -35,6 +35,7 @@ class Operations(Struct, frozen=True):
     `EXPECTS`: field of `expect` -> what it holds;
     `NEEDS`: operation or field of `expect` -> the word for what it needs to run;
     `RUNNERS`: operation -> `run(recording_run, fields)`;
+    `LACKS`: operation -> `lacks(fields)`: whether one that says this cannot run yet;
     `EXPECTATIONS`: field of `expect` -> `differences(recording_run, value)`, each of them
     `(path, expected, got)`.
     What stands in `FIELDS` or `EXPECTS` and has no function is known and cannot run yet.
@@ -45,6 +46,7 @@ class Operations(Struct, frozen=True):
     needs: Mapping[str, str] = _NOTHING
     runners: Mapping[str, Callable[[Any, Mapping[str, Any]], None]] = _NOTHING
     expectations: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = _NOTHING
+    lacks: Mapping[str, Callable[[Mapping[str, Any]], bool]] = _NOTHING
 
 
 def _group(group: str) -> dict[str, EntryPoint]:
@@ -105,4 +107,5 @@ def operations() -> Operations:
         needs=together("NEEDS"),
         runners=together("RUNNERS"),
         expectations=together("EXPECTATIONS"),
+        lacks=together("LACKS"),
     )

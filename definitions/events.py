@@ -145,16 +145,20 @@ def visible(block: Json) -> bool:
 
 
 def shown_blocks(content: Json) -> tuple[Json, ...]:
-    """Give the blocks of a message without its calls, in their order."""
+    """Give the blocks of a message without its calls and their results, in their order."""
     if type(content) is not tuple:
         return ()
-    if any(_is_call(block) for block in content):
-        return tuple([block for block in content if not _is_call(block)])
+    if any(_is_of_call(block) for block in content):
+        return tuple([block for block in content if not _is_of_call(block)])
     return content
 
 
-def _is_call(block: Json) -> bool:
-    return type(block) is Object and block.get("type") == "tool-call"
+def _is_of_call(block: Json) -> bool:
+    """Whether it has a row of its own: a call, or the result of one that the provider ran."""
+    if type(block) is not Object:
+        return False
+    kind = block.get("type")
+    return kind == "tool-call" or (kind == "provider" and named(block, "call_id") is not None)
 
 
 def runs(matches: Sequence[Match]) -> Iterator[list[Match]]:

@@ -2,8 +2,8 @@
 
 The recording runner of `assembler` finds this module by entry point (`assembler.operations`); what
 each mapping means stands at `assembler.plugins.Operations`. Here lives data and what compares; no
-reading of files. An operation without a runner is known and cannot run yet: a recording that has
-one counts as skipped, never as passed.
+reading of files, nor what the backend's lines do (`driving`). An operation without a runner is
+known and cannot run yet: a recording that has one counts as skipped, never as passed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assembler.engine.values import same
+from definitions import driving
 
-__all__ = ["EXPECTATIONS", "EXPECTS", "FIELDS", "NEEDS", "RUNNERS"]
+__all__ = ["EXPECTATIONS", "EXPECTS", "FIELDS", "LACKS", "NEEDS", "RUNNERS"]
 
 # What each field holds; a `?` behind it: the field may be left out.
 _DESCRIBING = {
@@ -56,12 +57,13 @@ EXPECTS: Mapping[str, str] = {
 }
 
 NEEDS: Mapping[str, str] = {
-    **dict.fromkeys(FIELDS, "backend"),
-    **dict.fromkeys(("calls", "prepared", "described"), "backend"),
+    "attempt": "adapter",
+    **dict.fromkeys(("hint", "request", "describe", "withdraw", "described"), "descriptions"),
     **{name: name for name in ("acp", "ag_ui", "ai_sdk")},
 }
 
-RUNNERS: Mapping[str, Callable[[Any, Mapping[str, Any]], None]] = {}
+RUNNERS = driving.RUNNERS
+LACKS = driving.LACKS
 
 
 def _partial(run: Any, value: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
@@ -77,5 +79,6 @@ def _partial(run: Any, value: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
 
 
 EXPECTATIONS: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = {
+    **driving.EXPECTATIONS,
     "partial": _partial,
 }

@@ -12,12 +12,19 @@ from typing import Any
 
 from assembler.engine.assembler import Assembler
 from assembler.engine.definition import Definition, GroupDefinition, Node
-from assembler.engine.errors import AssemblerError, ConflictError, GapError, RecordingError
+from assembler.engine.errors import (
+    AssemblerError,
+    ConflictError,
+    GapError,
+    InputError,
+    RecordingError,
+)
 from assembler.engine.events import Delta, Event, Outcome, as_delta, as_event
 from assembler.engine.patches import Patch
 from assembler.plugins import Operations, operations
 from assembler.recordings.arriving import Facts
 from assembler.recordings.format import Fields, Operation, Place, Recording, time_of, unexpected
+from assembler.recordings.matching import missing_from
 
 __all__ = ["Run", "missing_needs", "views_of"]
 
@@ -49,7 +56,8 @@ def missing_needs(
             fields = fields["of"]
         names = fields if fields["op"] == "expect" else [fields["op"]]
         for name in names:
-            if name in lacking or name in unasked:
+            lacks = plugged.lacks.get(name)
+            if name in lacking or name in unasked or (lacks is not None and lacks(fields)):
                 return operation, plugged.needs.get(name, name)
     return None
 
@@ -170,6 +178,24 @@ class Run:
         self.flush()
         return True
 
+    def reconnect(self, page: int) -> None:
+        """A new Assembler, as of a reader who comes back: the newest page, then what is held.
+
+        What is odd in what it reads again is no news.
+        """
+        if page < 1:
+            raise InputError(f"page: expected at least 1, got {page}")
+        facts, held = self.facts(), self.assembler.deltas
+        newest = facts.events[-page:]
+        self.assembler = Assembler(self.definitions, views=self.views)
+        self.assembler.liveness(self.live)
+        has_more = facts.has_more or len(newest) < len(facts.events)
+        self.assembler.load(newest, has_more=has_more)
+        for delta in held:
+            self.assembler.emit(delta)
+        self.flush()
+        self.anomalies_seen = self.assembler.anomalies.total
+
     # What is asked about it
 
     @property
@@ -183,6 +209,11 @@ class Run:
             return self.assembler.view(self.views[0])[key]
         except KeyError:
             return None
+
+    def missing_from(self, value: Any, pattern: Any) -> list[tuple[str, Any, Any]]:
+        """Where `value` does not hold what `pattern` asks for: for expectations of others."""
+        found = missing_from(value, pattern)
+        return [(difference.path, difference.expected, difference.got) for difference in found]
 
     def facts(self) -> Facts:
         """The durable events so far, back to the first hole; and the last word of liveness."""

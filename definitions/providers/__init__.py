@@ -12,6 +12,7 @@ from collections.abc import Container, Mapping
 from definitions.providers.adapter import Adapter
 from definitions.providers.anthropic import Anthropic
 from definitions.providers.outcome import Call, Hint, Incident, Piece, Ran, Response, Why
+from definitions.providers.settling import call_data
 
 __all__ = [
     "ADAPTERS",
@@ -25,6 +26,7 @@ __all__ = [
     "Response",
     "Why",
     "adapter",
+    "call_data",
 ]
 
 ADAPTERS: Mapping[str, type[Adapter]] = {kind.provider: kind for kind in (Anthropic,)}
