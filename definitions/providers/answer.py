@@ -111,7 +111,7 @@ class Answer:
         """Add a fragment to a block."""
         if not (isinstance(value, str) and value):
             return
-        self._goes_on()
+        self.goes_on()
         self._tell(block, block.halves.take(value))
 
     def _tell(self, block: TextBlock, fragment: str) -> None:
@@ -136,12 +136,12 @@ class Answer:
         named = text(hint)
         block.call = self.ids.find(named) or named or None
         block.content, block.is_error = content, is_error
-        self._goes_on()
+        self.goes_on()
         self.blocks.append(block)
         return block
 
     def _begin(self, block: TextBlock | RawBlock, type: str) -> None:
-        self._goes_on()
+        self.goes_on()
         self.blocks.append(block)
         self._emit("block-start", {"block": block.number, "block_type": type})
 
@@ -172,7 +172,7 @@ class Answer:
         hinted, named = text(hint), text(name)
         if not (hinted or named):
             return
-        self._goes_on()
+        self.goes_on()
         if hinted and not call.hint:
             call.hint = hinted
             call.doubted = hinted in self._namesakes
@@ -191,7 +191,7 @@ class Answer:
         if not isinstance(value, str):
             self.argue_whole(call, value)
             return
-        self._goes_on()
+        self.goes_on()
         self._argue(call, call.halves.take(value))
 
     def _argue(self, call: CallBlock, piece: str) -> None:
@@ -209,7 +209,7 @@ class Answer:
         told = as_text(value)
         if not told:
             return
-        self._goes_on()
+        self.goes_on()
         told = whole(told)
         if not call.pieces and not call.snapshots:
             call.unsent.append(told)
@@ -325,6 +325,11 @@ class Answer:
         """The provider says that the response is whole. Whatever follows takes it back."""
         self.ended = True
 
+    def goes_on(self) -> None:
+        """Something comes: an end that was marked before it was none."""
+        self.ended = False
+        self.stop_reason = self.stop_detail = None
+
     def fail(self, error: object = None) -> None:
         """The provider says that the response failed."""
         self.failed = True
@@ -391,11 +396,6 @@ class Answer:
                 return "tool_use"
             return "end_turn" if reason == "tool_use" else reason
         return reason
-
-    def _goes_on(self) -> None:
-        """Something comes: an end that was marked before it was none."""
-        self.ended = False
-        self.stop_reason = self.stop_detail = None
 
     def _emit(self, type: str, data: Mapping[str, Any]) -> None:
         self.pieces.append(Piece(type, data))

@@ -38,7 +38,17 @@ class TextBlock:
 class RawBlock:
     """A block that we do not model: kept whole. With a `call` it is that call's result."""
 
-    __slots__ = ("_grown", "call", "closed", "content", "is_error", "number", "provider", "raw")
+    __slots__ = (
+        "_grown",
+        "call",
+        "closed",
+        "content",
+        "deltas",
+        "is_error",
+        "number",
+        "provider",
+        "raw",
+    )
 
     def __init__(self, number: int, provider: str, raw: Mapping[str, Any]) -> None:
         self.number = number
@@ -48,6 +58,7 @@ class RawBlock:
         self.content: Json = ()
         self.is_error = False
         self.closed = False
+        self.deltas: list[Json] = []
         self._grown: dict[str, list[str]] = {}
 
     def grow(self, field: str, fragment: str) -> None:
@@ -60,6 +71,8 @@ class RawBlock:
         """Give the block as the message has it."""
         named = {} if self.call is None else {"call_id": self.call}
         raw = {**self.raw, **{name: "".join(parts) for name, parts in self._grown.items()}}
+        if self.deltas:
+            raw["deltas"] = self.deltas
         fields = {"type": "provider", "provider": self.provider, **named, "raw": plain(raw)}
         return freeze_object(fields)
 

@@ -94,5 +94,5 @@ def _dumped(dump: Any) -> Any:
     """Ask for what was really sent, under the names of the wire, as JSON."""
     try:
         return dump(mode="json", by_alias=True, exclude_unset=True, warnings=False)
-    except TypeError:
+    except (TypeError, ValueError):
         return dump()
