@@ -22,7 +22,8 @@ def minted(conversation: str, attempt: str, place: int | str) -> str:
     `place` counts the calls of the answer from 0, or says what else is named (`message`).
     """
     told = dumps([conversation, attempt, place]).encode()
-    return f"call_{blake2b(told, digest_size=_DIGEST_BYTES).hexdigest()}"
+    kind = "call" if isinstance(place, int) else place
+    return f"{kind}_{blake2b(told, digest_size=_DIGEST_BYTES).hexdigest()}"
 
 
 class CallIds:
