@@ -96,6 +96,10 @@ def _falsified(fields: Mapping[str, Any], keys: list[str]) -> dict[str, Any] | N
     for name in ("nodes", "groups", "anomalies"):
         if name in wrong:
             return {**wrong, name: [*wrong[name], {"key": "nobody"}]}
+    if "calls" in wrong:
+        return {**wrong, "calls": [*wrong["calls"], {"call_id": "nobody"}]}
+    if "prepared" in wrong:
+        return {**wrong, "prepared": {**wrong["prepared"], "nobody": 1}}
     if "node" in wrong:
         return {**wrong, "is": {**wrong["is"], "kind": "@absent"}}
     if "absent" in wrong:
