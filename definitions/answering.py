@@ -141,9 +141,9 @@ def _ran(response: Response, turn: int, step: int) -> Iterator[Draft]:
 
 
 class CallIdsInUse:
-    """The call ids of one conversation, each with who uses it: an attempt, or the log.
+    """The call ids of one conversation, each with who uses it: attempts, or the log.
 
-    An id stays in use for ever, unless the one attempt that used it is given up.
+    An id stays in use for ever, unless every attempt that used it is given up.
     """
 
     __slots__ = ("_owners",)
@@ -156,7 +156,11 @@ class CallIdsInUse:
             self.learn(event)
 
     def learn(self, event: Event) -> None:
-        """A durable event names calls: dispatched ones, and those of a message."""
+        """A durable event names calls, dispatched ones and those of a message, or an attempt that
+        is given up."""
+        if event.type in ("llm/retry", "llm/fallback"):
+            self.give_up(named(event.data, "attempt") or self._LOG)
+            return
         for call_id in _named_in(event):
             self.claim(self._LOG, call_id)
 
@@ -166,6 +170,8 @@ class CallIdsInUse:
 
     def give_up(self, attempt: str) -> None:
         """An attempt is given up: what it alone used is free again. O(ids in use)."""
+        if attempt == self._LOG:
+            return
         for call_id in [each for each, owners in self._owners.items() if attempt in owners]:
             owners = self._owners[call_id]
             owners.discard(attempt)

@@ -42,7 +42,7 @@ _REASONS: Mapping[str, GivenUp] = {
 class _Attempt:
     """A model call that goes on."""
 
-    def __init__(self, run: Any, fields: Mapping[str, Any], reads: Adapter) -> None:
+    def __init__(self, fields: Mapping[str, Any], reads: Adapter) -> None:
         self.name: str = fields["attempt"]
         self.number: int = fields.get("number", 1)
         self.turn: int = fields["turn"]
@@ -50,6 +50,14 @@ class _Attempt:
         self.adapter = reads
         self.chunks = 0
         self.prepared: dict[str, int] = {}
+
+    def loses_to(self, other: _Attempt) -> bool:
+        """Whether the other one is a later try of the same step: a side stream competes with none.
+
+        What is given up so may still speak; nobody hears it.
+        """
+        same_step = (self.turn, self.step) == (other.turn, other.step)
+        return same_step and 0 < self.number < other.number
 
     def feed(self, run: Any, in_use: CallIdsInUse, given: object) -> None:
         """Give a chunk to the adapter and what comes out of it to the Assembler."""
@@ -134,7 +142,10 @@ def _attempt(run: Any, fields: Mapping[str, Any]) -> None:
         in_use=backend.in_use.outside(name),
     )
     backend.names.add(name)
-    backend.live[name] = _Attempt(run, fields, reads)
+    backend.live[name] = begun = _Attempt(fields, reads)
+    for other in backend.live.values():
+        if other.loses_to(begun):
+            backend.in_use.give_up(other.name)
 
 
 def _chunk(run: Any, fields: Mapping[str, Any]) -> None:

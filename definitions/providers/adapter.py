@@ -58,7 +58,6 @@ class Adapter(ABC):
             self._take(self._chunks.rest())
             self.close()
             self._response = self.answer.settle()
-            self.answer.pieces = []
         return self._response
 
     @abstractmethod

@@ -82,13 +82,18 @@ def _call_value(call: Call, extra: Mapping[str, Any]) -> Object:
     return freeze_object({**fields, **extra})
 
 
-def ran_of(blocks: Iterable[Block], calls: Mapping[int, Call]) -> tuple[Ran, ...]:
-    """Give what the provider did by itself, in the order of the answer."""
+def ran_of(blocks: Sequence[Block], calls: Mapping[int, Call]) -> tuple[Ran, ...]:
+    """Give what the provider did by itself, in the order of the answer.
+
+    A call whose arguments broke off never ran, unless its result says that it did.
+    """
     ran = []
+    answered = {block.call for block in blocks if isinstance(block, RawBlock)}
     for block in blocks:
         if isinstance(block, CallBlock):
             call = calls[block.number]
-            if call.ran_by == "provider" and call.name:
+            did_run = block.closed or call.call_id in answered
+            if call.ran_by == "provider" and call.name and did_run:
                 ran.append(Ran("tool/call", call_data(call)))
         elif isinstance(block, RawBlock) and block.call is not None:
             data = {"call_id": block.call, "content": block.content}

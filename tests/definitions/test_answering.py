@@ -74,6 +74,7 @@ def test_a_whole_response_is_a_message_and_its_ready_calls_are_handed_over() -> 
         "provider",
     ]
     assert "interrupted" not in message[1]
+    assert "usage" not in message[1]
     assert made == (
         "tool/call",
         {
@@ -140,6 +141,14 @@ def test_an_answer_of_which_nobody_read_anything_leaves_no_message() -> None:
     assert given_up(response(blank, *call(1), reason=None), "cancel", 1, 1).drafts == ()
 
 
+def test_what_it_cost_and_who_said_it_stand_in_the_message() -> None:
+    start = {"id": "m1", "model": "toy-1", "content": [], "usage": {"output_tokens": 3}}
+    ending = ended(response({"type": "message_start", "message": start}, TEXT), 1, 1)
+    ((_, message),) = drafts(ending)
+    assert message["usage"] == {"output_tokens": 3, "raw": {"output_tokens": 3}}
+    assert message["provider"] == {"name": "anthropic", "message_id": "m1", "model": "toy-1"}
+
+
 def test_a_call_is_taken_over_and_has_a_result() -> None:
     (taken,) = ended(response(*call(2)), 1, 1).handed_over
     draft = call_draft(taken, 4, 5)
@@ -184,3 +193,22 @@ def test_ids_in_use_are_those_of_the_log_and_of_attempts_that_were_not_given_up(
     ids.claim("a3", "k2")
     ids.give_up("a3")
     assert "k2" in others
+    for number, kind in enumerate(("llm/retry", "llm/fallback")):
+        ids.claim("a4", "k5")
+        ids.learn(Event(number, kind, {"attempt": "a5"}))
+        ids.learn(Event(number, kind, {"attempt": ""}))
+        assert "k5" in others
+        assert "k1" in others
+        ids.learn(Event(number, kind, {"attempt": "a4"}))
+        assert "k5" not in others
+
+
+def test_a_call_of_the_provider_that_broke_off_never_ran() -> None:
+    unclosed, result = call(1, "server_tool_use", text="{")[:-1], ANSWER[-1]
+    broken = response(*unclosed, reason="max_tokens")
+    assert [draft.type for draft in ended(broken, 1, 1).drafts] == ["assistant/message"]
+    closed = response(*call(1, "server_tool_use"), reason="max_tokens")
+    assert [draft.type for draft in ended(closed, 1, 1).drafts][1:] == ["tool/call"]
+    answered = response(*unclosed, result, reason="max_tokens")
+    kinds = [draft.type for draft in ended(answered, 1, 1).drafts]
+    assert kinds[1:] == ["tool/call", "tool/result"]

@@ -105,6 +105,15 @@ def test_an_id_of_an_attempt_that_was_given_up_is_free_again(told: Any, reason: 
     assert holds(told(*lines, {"op": "expect", "calls": [{"call_id": "u1", "ready": True}]}))
 
 
+def test_an_id_of_an_earlier_try_is_free_and_of_a_side_stream_not(told: Any) -> None:
+    for number, expected in ((1, "u1"), (0, "@1")):
+        lines = [
+            *[{**BEGIN, "number": number}, *call()],
+            *[{**BEGIN, "attempt": "a2", "number": 2}, *call(attempt="a2"), *end("a2")],
+        ]
+        assert holds(told(*lines, {"op": "expect", "calls": [{"call_id": expected}]}))
+
+
 def test_an_id_of_an_attempt_side_by_side_is_in_use(told: Any) -> None:
     lines = [BEGIN, *call(), {**BEGIN, "attempt": "a2"}, *call(attempt="a2"), *end("a2")]
     assert holds(told(*lines, {"op": "expect", "calls": [{"call_id": "@1"}]}))
