@@ -70,6 +70,6 @@ class Adapter(ABC):
     def _take(self, chunks: Iterator[Chunk]) -> None:
         for chunk in chunks:
             if chunk.data is None:
-                self.answer.broken = True
+                self.answer.lose()
             else:
                 self.take(chunk.data, chunk.event)

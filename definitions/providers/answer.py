@@ -53,6 +53,7 @@ class Answer:
 
     __slots__ = (
         "_calls",
+        "_lost",
         "_namesakes",
         "blocks",
         "broken",
@@ -82,8 +83,9 @@ class Answer:
         self.error: Json = None
         self.failed = False
         self.broken = False
-        """A chunk could not be read: there may be a hole."""
+        """Something could not be read, and the response went on: there is a hole."""
         self.ended = False
+        self._lost = False
         self._calls = 0
         self._namesakes: dict[str, _Namesakes] = {}
 
@@ -176,7 +178,7 @@ class Answer:
         if hinted and not call.hint:
             call.hint = hinted
             call.doubted = hinted in self._namesakes
-            self._namesakes.setdefault(hinted, _Namesakes()).open += 1
+            self._namesakes.setdefault(hinted, _Namesakes()).open += not call.closed
         call.name = named or call.name
         self._announce(call)
 
@@ -323,12 +325,18 @@ class Answer:
 
     def end(self) -> None:
         """The provider says that the response is whole. Whatever follows takes it back."""
+        self.broken = self.broken or self._lost
         self.ended = True
 
     def goes_on(self) -> None:
         """Something comes: an end that was marked before it was none."""
+        self.broken = self.broken or self._lost
         self.ended = False
         self.stop_reason = self.stop_detail = None
+
+    def lose(self) -> None:
+        """A chunk could not be read. Behind the end it costs nothing, if it was the last."""
+        self._lost = True
 
     def fail(self, error: object = None) -> None:
         """The provider says that the response failed."""

@@ -366,7 +366,7 @@ def fail(begun: Answer) -> None:
 
 
 def broken(begun: Answer) -> None:
-    begun.broken = True
+    begun.lose()
 
 
 @pytest.mark.parametrize(
@@ -403,8 +403,20 @@ def test_without_a_word_of_the_provider_it_did_not_end() -> None:
     begun.argue(begun.open_call(hint="k1", name="look"), "{}")
     begun.close_all()
     assert begun.settle().why == "no-terminal"
-    begun.broken = True
+    begun.lose()
     assert begun.settle().why == "no-terminal"
+
+
+def test_what_is_lost_behind_the_end_costs_nothing_unless_more_comes() -> None:
+    for more, why in ((None, None), (Answer.end, "stream-error")):
+        begun = answer()
+        begun.argue(begun.open_call(hint="k1", name="look"), "{}")
+        begun.close_all()
+        begun.end()
+        begun.lose()
+        if more:
+            more(begun)
+        assert begun.settle().why == why
 
 
 @pytest.mark.parametrize(

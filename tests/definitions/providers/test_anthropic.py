@@ -288,9 +288,35 @@ def test_an_error_anywhere_is_an_error_of_all(error: Chunk, behind: int) -> None
     assert not response.calls[0].ready
 
 
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ({"input_tokens": 0}, {"input_tokens": 0}),
+        ({"input_tokens": None, "output_tokens": -1}, {}),
+        ({"input_tokens": True, "output_tokens": "7"}, {}),
+        ({"output_tokens": 1 << 53}, {}),
+        ({"cache_creation_input_tokens": 5}, {"cache_write_tokens": 5}),
+        ({"output_tokens_details": {"thinking_tokens": 6}}, {"reasoning_tokens": 6}),
+    ],
+)
+def test_only_counts_are_counted(counts: Chunk, expected: dict[str, int]) -> None:
+    usage = plain(response_to(begin(usage={"speed": "fast", **counts}), *end()).usage)
+    assert usage.pop("raw")["speed"] == "fast"
+    assert usage == expected
+
+
 def test_the_name_of_the_event_counts_when_the_chunk_has_no_type() -> None:
     stream = 'event: error\ndata: {"message": "busy"}\n\n'
     assert read("anthropic", [stream])[1].why == "stream-error"
+
+
+@pytest.mark.parametrize("at", range(1, 8))
+def test_a_chunk_that_cannot_be_read_may_be_a_hole(at: int) -> None:
+    chunks = [json.dumps(each) for each in (begin(), *call(0, '{"a":', "1}"), *end("tool_use"))]
+    chunks.insert(at, '{"type": "content_blo')
+    response = read("anthropic", ["".join(f"data: {each}\n\n" for each in chunks)])[1]
+    assert response.why == (None if at == len(chunks) - 1 else "stream-error")
+    assert response.calls[0].ready is response.whole
 
 
 def test_unknown_blocks_are_kept_with_what_belongs_to_them() -> None:
