@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -498,6 +499,29 @@ def test_recorded_streams_broken_off(shared: Path) -> None:
         if len(chunks) < 80 and not path.name.endswith("refusal.chunks.txt"):
             stopped = [at + 1 for at, chunk in enumerate(chunks) if "refusal" in str(chunk)]
             broken_off("anthropic", chunks, [*ends, *stopped])
+
+
+def sent_back(request: Any) -> dict[str, Any]:
+    """The calls in the history that a client sent with its next request: their input by id."""
+    messages = request.get("messages", []) if isinstance(request, dict) else []
+    lists = [each["content"] for each in messages if isinstance(each.get("content"), list)]
+    blocks = [block for content in lists for block in content]
+    return {block["id"]: block["input"] for block in blocks if block["type"].endswith("_use")}
+
+
+def test_what_clients_sent_back_is_what_was_read(shared: Path) -> None:
+    compared = 0
+    for path in sorted((shared / "streams" / "exchange").glob("*anthropic*")):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        for row, after in pairwise(rows):
+            if "anthropic" not in (row["format"] or ""):
+                continue
+            history = sent_back(after["request"])
+            for each in read("anthropic", [row["response"]])[1].calls:
+                if each.call_id in history:
+                    compared += 1
+                    assert same(each.arguments, history[each.call_id]), path.name
+    assert compared > 10
 
 
 # Spoilt chunks
