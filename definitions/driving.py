@@ -199,10 +199,8 @@ def _end(run: Any, attempt: _Attempt, ending: Ending) -> None:
     for call in ending.handed_over:
         backend.handed_over[call.call_id] = _Taken(call, attempt.turn, attempt.step)
     if ending.outcome is Outcome.COMPLETED:
-        for call in ending.calls:
-            backend.in_use.claim(attempt.name, call.call_id)
-            if call.call_id != call.provider_call_id:
-                backend.minted.append(call.call_id)
+        named = [(call.call_id, call.provider_call_id) for call in ending.calls]
+        backend.minted += [ours for ours, theirs in named if ours != theirs]
     else:
         backend.in_use.give_up(attempt.name)
     del backend.live[attempt.name]

@@ -96,7 +96,7 @@ def _told_in_pieces(pieces: Sequence[str]) -> list[Witness]:
     if not _says(joined):
         return []
     together = _witness(joined)
-    if together.value is not None or len(texts) == 1:
+    if together.value is not None:
         return [together]
     repeated = _repeated(texts, joined)
     if repeated:

@@ -133,6 +133,21 @@ def test_a_call_of_the_host_runs_only_when_it_was_handed_over(told: Any) -> None
         assert "dispatch.call_id: expected a call that was handed over" in (report.reason or "")
 
 
+@pytest.mark.parametrize("last", [FINISH, {"op": "abandon", "attempt": "a1", "reason": "retry"}])
+def test_what_is_given_up_takes_its_rows_with_it(told: Any, last: dict[str, Any]) -> None:
+    shown = {"op": "expect", "node": "tool:u1", "is": {"data": {"stage": "preparing"}}}
+    assert holds(told(BEGIN, *call(), shown, last, {"op": "expect", "absent": ["tool:u1"]}))
+    whole = [BEGIN, *call(), *end()]
+    assert holds(told(*whole, shown))
+
+
+def test_an_answer_that_stands_keeps_its_rows_until_its_step_closes(told: Any) -> None:
+    close = {"op": "append", "event": {"type": "step/end", "data": {"turn": 1, "step": 1}}}
+    shown = {"op": "expect", "node": "tool:u1", "is": {"data": {"stage": "preparing"}}}
+    lines = [BEGIN, *call(), *end(), shown, close, {"op": "expect", "absent": ["tool:u1"]}]
+    assert holds(told(*lines))
+
+
 REFUSED: dict[str, tuple[list[dict[str, Any]], str]] = {
     "a chunk of nobody": ([chunk({})], "chunk.attempt: expected one that began"),
     "a chunk behind the end": ([BEGIN, FINISH, chunk({})], "chunk.attempt: expected one that"),
