@@ -479,7 +479,7 @@ def test_recorded_streams_say_the_same_for_every_cut(shared: Path) -> None:
         data = path.read_bytes()
         expected = told(*read("anthropic", [data]))
         assert told(*read("anthropic", chunks_in(data))) == expected, path.name
-        for parts in cuts(data, max(1, len(data) // 12)):
+        for parts in cuts(data, max(1, len(data) // 5)):
             assert told(*read("anthropic", parts)) == expected, path.name
 
 
@@ -488,7 +488,7 @@ def test_recorded_streams_say_the_same_for_really_every_cut(shared: Path) -> Non
     for path in recorded(shared):
         data = path.read_bytes()
         expected = told(*read("anthropic", [data]))
-        for parts in cuts(data, 1 if len(data) < 1_100 else len(data) // 20):
+        for parts in cuts(data, 1 if len(data) < 1_050 else len(data) // 10):
             assert told(*read("anthropic", parts)) == expected, path.name
 
 
