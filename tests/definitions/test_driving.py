@@ -181,6 +181,15 @@ def test_a_provider_without_an_adapter_is_skipped_never_passed(told: Any) -> Non
     assert (report.outcome, report.reason) == ("skipped", "needs adapter (line 4)")
 
 
+def test_what_an_adapter_found_odd_is_told_once(told: Any) -> None:
+    broken = {"type": "content_block_delta", "index": 0}
+    piece = {**broken, "delta": {"type": "input_json_delta", "partial_json": "{"}}
+    first, last = call()
+    odd = [{"kind": "unparsed-arguments", "key": "tool:u1"}]
+    lines = [BEGIN, first, chunk(piece), last, *end(), {"op": "expect", "anomalies": odd}]
+    assert holds(told(*lines, {"op": "expect", "anomalies": []}))
+
+
 def test_what_was_odd_before_is_no_news_behind_a_reconnect(told: Any) -> None:
     result = {"op": "result", "call_id": "u7", "content": []}
     odd = [{"kind": "unmatched-result", "key": "tool:u7"}]

@@ -174,6 +174,15 @@ def test_every_kind_of_block_once() -> None:
     assert named(pieces) == [("s1", "web_search"), ("u1", "read")]
 
 
+def test_what_the_provider_wants_back_is_kept_in_the_source() -> None:
+    said = {
+        "type": "message_delta",
+        "delta": {"stop_reason": "tool_use", "container": {"id": "b1"}},
+    }
+    source = plain(response_to(begin(), *call(0), said, end()[1]).source)
+    assert source == {"name": "anthropic", "message_id": "m1", "container": {"id": "b1"}}
+
+
 def test_what_is_streamed_shows_while_it_is_written() -> None:
     pieces, _ = read("anthropic", ALL_KINDS)
     view = emitted(pieces).view()
