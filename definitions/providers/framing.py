@@ -17,7 +17,7 @@ __all__ = ["Frame", "Frames"]
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_END = re.compile(rb"\r\n|\n|\r")
-_BLANKS = b" \t\r\n"
+_NOTHING_YET = re.compile(rb"\A(?:[ \t\r\n]|" + _BOM + rb")+")
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
 
 
@@ -49,14 +49,11 @@ class Frames:
     def feed(self, data: bytes) -> Iterator[Frame]:
         """Give the payloads that are whole now."""
         if self._framing is None:
-            data = self._opening + data
-            self._opening = data if len(data) < len(_BOM) and _BOM.startswith(data) else b""
-            data = b"" if self._opening else data.removeprefix(_BOM)
-            begun = data.lstrip(_BLANKS)
-            if not begun:
-                self._opening = self._opening or data
+            data = _NOTHING_YET.sub(b"", self._opening + data)
+            if len(data) < len(_BOM) and _BOM.startswith(data):
+                self._opening = data
                 return
-            self._framing = _framing_of(begun[:1])
+            self._framing = _framing_of(data[:1])
         yield from self._framing.feed(data)
 
     def rest(self) -> Iterator[Frame]:

@@ -54,6 +54,9 @@ STREAMS: dict[str, tuple[bytes, list[tuple[str, str | None]]]] = {
     ),
     "an array that breaks off": (b'[{"n":1},{"n":', [('{"n":1}', None)]),
     "nothing": (b"", []),
+    "a blank before the first field": (b" data: 1\n\n", [("1", None)]),
+    "a mark behind a blank": (b' \xef\xbb\xbf\xef\xbb\xbf{"n":1}', [('{"n":1}', None)]),
+    "half a mark": (b"\xef\xbb", []),
     "blanks alone": (b" \n\r\n", []),
 }
 
