@@ -1,27 +1,41 @@
-"""The public kit for people who test their Definitions: inputs, an oracle, and comparing.
+"""The public kit for people who test their Definitions; the extra `testing` brings what it needs.
 
-`conversations` and `operations` are Hypothesis strategies; `Oracle` is the naive engine;
-`compare` says in words where two of them differ. What is tested with them is the caller's.
+`check_definition` and `check_convergence` are one line in a test. What they are made of is public
+too: `conversations` and `operations` are Hypothesis strategies, `delivery` is one faulty delivery
+by its seed, `Oracle` is the naive engine, and `compare` says in words where two of them differ.
 """
 
 from __future__ import annotations
 
-from assembler.testing.compare import compare
-from assembler.testing.oracle import Oracle
-from assembler.testing.strategies import (
-    Conversation,
-    Operation,
-    Spot,
-    conversations,
-    operations,
-)
+try:
+    from assembler.testing.compare import compare
+    from assembler.testing.convergence import check_convergence
+    from assembler.testing.definitions import check_definition
+    from assembler.testing.delivery import FAULTS, delivery
+    from assembler.testing.failures import CheckFailed
+    from assembler.testing.oracle import Oracle
+    from assembler.testing.scripts import Conversation, Operation
+    from assembler.testing.strategies import Spot, conversations, located, operations
+except ModuleNotFoundError as error:
+    if error.name != "hypothesis":
+        raise
+    raise ModuleNotFoundError(
+        "assembler.testing needs Hypothesis: pip install 'conversation-assembler[testing]'",
+        name=error.name,
+    ) from None
 
 __all__ = [
+    "FAULTS",
+    "CheckFailed",
     "Conversation",
     "Operation",
     "Oracle",
     "Spot",
+    "check_convergence",
+    "check_definition",
     "compare",
     "conversations",
+    "delivery",
+    "located",
     "operations",
 ]

@@ -1,30 +1,31 @@
 """Hypothesis strategies: conversations of the caller's own events, and ways to deliver them.
 
 `conversations` writes a conversation as it happens live: turns, steps, attempts, retries,
-settlements. `operations` delivers it as networks do: pages, overlaps, repeats, late and skipped
-deltas, evictions, resyncs, wrong inputs. Both speak of the caller's event types alone. Not here:
-what must hold afterwards (`oracle`, `compare`).
+settlements. `operations` delivers it as networks do. Both speak of the caller's event types
+alone. Not here: what goes wrong on the way (`delivery`), what must hold afterwards (`oracle`,
+`compare`, `convergence`).
 
     conversations(
         events={"note": st.fixed_dictionaries({"text": st.text()})},
-        deltas={"note-piece": located(st.fixed_dictionaries({"text": st.text()}))},
+        deltas={"note-piece": [{"text": "a"}, {"text": "b"}]},
     )
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
-from msgspec import Struct
-from msgspec.structs import replace
 
-from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, Event
+from assembler.testing.brackets import BOUNDARIES
+from assembler.testing.delivery import FAULTS, WRONGS, Courier
+from assembler.testing.scripts import OUTCOMES, Conversation, Operation
 
 __all__ = [
+    "OUTCOMES",
     "Conversation",
     "Operation",
     "Payload",
@@ -34,7 +35,7 @@ __all__ = [
     "operations",
 ]
 
-OUTCOMES = ("completed", "failed", "interrupted", "abandoned")
+T = TypeVar("T")
 
 
 class Spot(NamedTuple):
@@ -49,42 +50,29 @@ class Spot(NamedTuple):
     attempts: tuple[str, ...]
 
 
-Payload = SearchStrategy[Any] | Callable[[Spot], SearchStrategy[Any]]
-"""How the data of one type is drawn: a strategy of mappings, or a function from the `Spot`."""
+Payload = (
+    SearchStrategy[Any]
+    | Callable[[Spot], SearchStrategy[Any]]
+    | Sequence[Mapping[str, Any]]
+    | Mapping[str, Any]
+)
+"""How the data of one type is drawn: a strategy of mappings, a function from the `Spot` to one,
+or examples: a list of mappings, or the one that it always is."""
 
 
-class Operation(Struct, frozen=True):
-    """One call of an Assembler (or Oracle), as a value that prints as what it does."""
-
-    call: str
-    arguments: tuple[Any, ...]
-
-    def perform(self, target: Any) -> type[AssemblerError] | None:
-        """Do it to `target`; the class of the error when it was refused."""
-        try:
-            getattr(target, self.call)(*self.arguments)
-        except AssemblerError as error:
-            return type(error)
-        return None
-
-    def __repr__(self) -> str:
-        return f"{self.call}({', '.join(map(repr, self.arguments))})"
-
-
-class Conversation(Struct, frozen=True):
-    """A conversation as it happens live, in the order in which it happens."""
-
-    script: tuple[Operation, ...]
-
-    @property
-    def log(self) -> tuple[Event, ...]:
-        """Its durable events."""
-        return tuple(each.arguments[0] for each in self.script if each.call == "append")
-
-    @property
-    def deltas(self) -> tuple[Delta, ...]:
-        """All deltas of all its attempts."""
-        return tuple(each.arguments[0] for each in self.script if each.call == "emit")
+def drawn_as(type_: str, payload: Any, spot: Spot) -> SearchStrategy[Any]:
+    """The strategy that a payload stands for; `TypeError` in one line for what is none."""
+    if isinstance(payload, Mapping):
+        return st.just(payload)
+    if isinstance(payload, (list, tuple)) and payload:
+        return st.sampled_from(payload)
+    found = payload(spot) if callable(payload) else payload
+    if not isinstance(found, SearchStrategy):
+        raise TypeError(
+            f"the data of {type_!r}: expected a strategy, a function from a Spot to one, or a "
+            f"list of mappings, got {payload!r:.80}"
+        )
+    return found
 
 
 def located(payload: SearchStrategy[Any]) -> Payload:
@@ -107,15 +95,29 @@ class _Voice:
         self.spoken = 0
 
 
+def _weighed(types: Mapping[str, Payload], often: Collection[str]) -> list[str]:
+    """Every type once; those of `often` come in one choice of two."""
+    names = sorted(types)
+    favourites = [name for name in names if name in often]
+    return names + favourites * (len(names) // max(len(favourites), 1))
+
+
 class _Writer:
     """Writes a conversation, moment by moment."""
 
     def __init__(
-        self, draw: DrawFn, events: Mapping[str, Payload], deltas: Mapping[str, Payload]
+        self,
+        draw: DrawFn,
+        events: Mapping[str, Payload],
+        deltas: Mapping[str, Payload],
+        often: Collection[str],
     ) -> None:
         self.draw = draw
-        self.events = dict(events)
+        self.events = {name: each for name, each in events.items() if name not in BOUNDARIES}
+        self.boundaries = {name: each for name, each in events.items() if name in BOUNDARIES}
         self.delta_types = dict(deltas)
+        self.event_choice = _weighed(self.events, often)
+        self.delta_choice = _weighed(self.delta_types, often)
         self.script: list[Operation] = []
         self.seq = 0
         self.index = 0
@@ -131,14 +133,14 @@ class _Writer:
         """A turn; its boundaries may be missing, as after a crash."""
         self.turn, self.step, self.voices = turn, None, []
         if self.often():
-            self.append("turn/start", {"turn": turn})
+            self.boundary("turn/start", {"turn": turn})
         self.write_moments(moments // 3)
         for step in range(1, self.draw(st.integers(0, steps)) + 1):
             self.write_step(step, moments)
         self.step, self.voices = None, []
         self.write_moments(moments // 3)
         if self.often():
-            self.append("turn/end", {"turn": turn})
+            self.boundary("turn/end", {"turn": turn})
             self.turn = None
 
     def write_step(self, step: int, moments: int) -> None:
@@ -146,13 +148,13 @@ class _Writer:
         self.step, self.voices, self.number = step, [], 1
         place = {"turn": self.turn, "step": step}
         if self.often():
-            self.append("step/start", place)
+            self.boundary("step/start", place)
         self.write_moments(moments)
         before, after = self.draw(st.booleans()), self.draw(st.booleans())
         if before:
             self.settle_all()
         if self.often():
-            self.append("step/end", place)
+            self.boundary("step/end", place)
         if after:
             self.settle_all()
 
@@ -170,12 +172,12 @@ class _Writer:
             self.draw(st.sampled_from(kinds))()
 
     def write_event(self) -> None:
-        type_ = self.draw(st.sampled_from(sorted(self.events)))
-        self.append(type_, self.payload(self.events[type_]))
+        type_ = self.draw(st.sampled_from(self.event_choice))
+        self.append(type_, self.payload(type_, self.events[type_]))
 
     def write_delta(self) -> None:
         voice = self.voice()
-        type_ = self.draw(st.sampled_from(sorted(self.delta_types)))
+        type_ = self.draw(st.sampled_from(self.delta_choice))
         self.index += 1
         assert self.turn is not None
         assert self.step is not None
@@ -184,7 +186,7 @@ class _Writer:
             self.turn,
             self.step,
             type_,
-            self.payload(self.delta_types[type_]),
+            self.payload(type_, self.delta_types[type_]),
             number=voice.number,
             ordinal=voice.spoken,
             after=self.seq,
@@ -221,11 +223,14 @@ class _Writer:
 
     # --- words
 
-    def payload(self, payload: Payload) -> Any:
+    def payload(self, type_: str, payload: Payload) -> Any:
         names = tuple(voice.name for voice in self.voices) or ("attempt-0",)
-        if isinstance(payload, SearchStrategy):
-            return self.draw(payload)
-        return self.draw(payload(Spot(self.turn, self.step, names)))
+        return self.draw(drawn_as(type_, payload, Spot(self.turn, self.step, names)))
+
+    def boundary(self, type_: str, place: dict[str, Any]) -> None:
+        """A boundary, with what the caller wants it to hold beside its place."""
+        more = self.payload(type_, self.boundaries[type_]) if type_ in self.boundaries else {}
+        self.append(type_, {**more, **place})
 
     def append(self, type_: str, data: Any) -> None:
         self.seq += 1
@@ -236,7 +241,7 @@ class _Writer:
 
 
 @st.composite
-def conversations(
+def conversations(  # noqa: PLR0913 - all but the first two are named
     draw: DrawFn,
     events: Mapping[str, Payload],
     deltas: Mapping[str, Payload] | None = None,
@@ -244,144 +249,34 @@ def conversations(
     turns: int = 3,
     steps: int = 2,
     moments: int = 6,
+    often: Collection[str] = (),
 ) -> Conversation:
     """Conversations of your events: at most `turns` turns of `steps` steps of `moments` moments.
 
     `events` and `deltas` say for each of your types how its data is drawn (see `Payload`); the
     turn and step boundaries, the attempts with their numbers, retries and settlements are added.
-    An event type of yours that gives up an attempt takes its name from `Spot.attempts`.
+    An event type of yours that gives up an attempt takes its name from `Spot.attempts`. A boundary
+    type in `events` says what its boundaries hold beside their turn and step. Types in `often`
+    come as often as all others together.
     """
-    writer = _Writer(draw, events, deltas or {})
+    writer = _Writer(draw, events, deltas or {}, often)
     writer.write_moments(moments // 3)
     for turn in range(1, draw(st.integers(1, turns)) + 1):
         writer.write_turn(turn, steps, moments)
     return Conversation(tuple(writer.script))
 
 
-class _Courier:
-    """Delivers a conversation badly."""
+class _Drawn:
+    """Decides as Hypothesis draws."""
 
-    def __init__(self, draw: DrawFn, conversation: Conversation, wrong: bool) -> None:
-        self.draw = draw
-        self.script = conversation.script
-        self.log = conversation.log
-        self.at = 0
-        self.known = 0  # how many events have happened so far
-        self.first = 1  # about where the window begins: a guess is good enough
-        self.done: list[Operation] = []
-        self.late: list[Operation] = []
-        self.moves: list[Callable[[], None]] = [self.forward] * 8
-        self.moves += [self.again, self.hold_back, self.release, self.page, self.evict]
-        self.moves += [self.resync, self.overtake, self.liveness, self.settle, self.lose]
-        if wrong:
-            self.moves += [self.other_content, self.hole, self.beyond, self.contradiction]
+    def __init__(self, draw: DrawFn) -> None:
+        self._draw = draw
 
-    def deliver(self) -> tuple[Operation, ...]:
-        self.begin()
-        while self.at < len(self.script):
-            self.draw(st.sampled_from(self.moves))()
-        for _ in range(self.draw(st.integers(0, 6))):
-            self.draw(st.sampled_from(self.moves))()
-        return tuple(self.done)
+    def number(self, low: int, high: int) -> int:
+        return self._draw(st.integers(low, high))
 
-    def begin(self) -> None:
-        """From the start on, or joining in the middle."""
-        if self.draw(st.booleans()):
-            self.skip_to(self.draw(st.integers(0, len(self.script))))
-            self.resync()
-
-    def skip_to(self, at: int) -> None:
-        skipped = self.script[self.at : at]
-        self.known += sum(1 for each in skipped if each.call == "append")
-        self.at = max(at, self.at)
-
-    # --- as it should be, more or less
-
-    def forward(self) -> None:
-        if self.at < len(self.script):
-            self.done.append(self.script[self.at])
-            self.skip_to(self.at + 1)
-
-    def again(self) -> None:
-        if self.done:
-            self.done.append(self.draw(st.sampled_from(self.done)))
-
-    def hold_back(self) -> None:
-        """What comes next is late: a delta or a settlement; events have an order of their own."""
-        if self.at < len(self.script) and self.script[self.at].call != "append":
-            self.late.append(self.script[self.at])
-            self.skip_to(self.at + 1)
-
-    def lose(self) -> None:
-        """The next event is lost, the one behind it is refused, and a page repairs it."""
-        self.skip_to(min(self.at + 1, len(self.script)))
-        self.forward()
-        self.draw(st.sampled_from((self.resync, self.forward)))()
-
-    def release(self) -> None:
-        self.done += self.late
-        self.late = []
-
-    def overtake(self) -> None:
-        """The one after the next comes first."""
-        self.hold_back()
-        self.forward()
-        self.release()
-
-    def page(self) -> None:
-        size = self.draw(st.integers(0, 5))
-        last = min(self.first - 1 + self.draw(st.sampled_from((0, 0, 0, 1, 3))), self.known)
-        first = max(last - size + 1, 1)
-        self.done.append(Operation("prepend", (self.log[first - 1 : last], first > 1)))
-        self.first = min(self.first, first)
-
-    def evict(self) -> None:
-        self.first = self.draw(st.integers(1, self.known + 1))
-        self.done.append(Operation("evict", (self.first,)))
-
-    def resync(self) -> None:
-        self.first = self.draw(st.integers(1, self.known + 1))
-        loaded = self.log[self.first - 1 : self.known]
-        self.done.append(Operation("load", (loaded, self.first > 1)))
-
-    def liveness(self) -> None:
-        self.done.append(Operation("liveness", (self.draw(st.sampled_from((True, False, None))),)))
-
-    def settle(self) -> None:
-        names = [each.arguments[0].attempt for each in self.script if each.call == "emit"]
-        if names:
-            outcome = self.draw(st.sampled_from(OUTCOMES))
-            self.done.append(Operation("settle", (self.draw(st.sampled_from(names)), outcome)))
-
-    # --- as it should never be
-
-    def other_content(self) -> None:
-        if self.known:
-            event = self.draw(st.sampled_from(self.log[: self.known]))
-            self.done.append(Operation("append", (replace(event, time=event.time + 1),)))
-
-    def hole(self) -> None:
-        if self.known > 2:  # noqa: PLR2004 - a hole needs two sides
-            gone = self.draw(st.integers(2, self.known - 1))
-            holed = tuple(event for event in self.log[: self.known] if event.seq != gone)
-            call = self.draw(st.sampled_from(("load", "prepend")))
-            self.done.append(Operation(call, (holed, False)))
-
-    def beyond(self) -> None:
-        if self.known < len(self.log):
-            event = self.draw(st.sampled_from(self.log[self.known :]))
-            self.done.append(Operation("append", (event,)))
-
-    def contradiction(self) -> None:
-        """An attempt changes its place, its number, or goes back."""
-        spoken = [each.arguments[0] for each in self.done if each.call == "emit"]
-        if spoken:
-            delta = self.draw(st.sampled_from(spoken))
-            change = self.draw(
-                st.sampled_from(({"step": delta.step + 1}, {"number": delta.number + 1}, {}))
-            )
-            change["ordinal"] = delta.ordinal + 1
-            self.done.append(Operation("emit", (replace(delta, **change),)))
+    def among(self, options: Sequence[T]) -> T:
+        return self._draw(st.sampled_from(options))
 
 
 @st.composite
@@ -393,10 +288,10 @@ def operations(
 ) -> tuple[Operation, ...]:
     """Ways to deliver a conversation: any way that a network, a pager or a restart may find.
 
-    Appends and deltas in order, repeated, late, overtaken and lost; pages of any size, with
-    overlaps; evictions, resyncs, joining in the middle. With `wrong`, also what must be refused:
-    other contents, holes, contradictions. Some of them are refused in any case (an append behind
-    a lost one), so `Operation.perform` returns the error instead of raising it.
+    What may go wrong is `delivery.FAULTS`; with `wrong`, also what must be refused: other
+    contents, holes, contradictions. Some of them are refused in any case (an append behind a
+    lost one), so `Operation.perform` returns the error instead of raising it.
     """
     given = conversation if isinstance(conversation, Conversation) else draw(conversation)
-    return _Courier(draw, given, wrong).deliver()
+    faults = FAULTS + WRONGS if wrong else FAULTS
+    return Courier(_Drawn(draw), given, faults).deliver()

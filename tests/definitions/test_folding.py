@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +10,7 @@ from assembler.engine.events import Delta, Event, Position
 from assembler.engine.locations import Status
 from definitions import catalog
 from definitions.events import DELTA_TYPES, EVENT_TYPES
+from tests.definitions.payloads import DELTA_DATA, EVENT_DATA, FLAG
 from tests.definitions.support import Looking, Seen, Surroundings, delta, event
 
 DEFINITIONS = [each for each in catalog() if isinstance(each, Definition)]
@@ -22,63 +21,6 @@ ODD = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(WORD, inner, max_size=2),
     max_leaves=4,
 )
-
-CALL = st.sampled_from(["c1", "c1", "c1", "c2"])
-NAME = st.sampled_from(["read", "bash", ""])
-PIECE = st.sampled_from(["", "{", '{"a":1}', '{"a":1.0}', '"b', " "])
-BLOCK = st.sampled_from([0, 1])
-WHOLE_BLOCK = st.one_of(
-    st.fixed_dictionaries({"type": st.just("text"), "text": PIECE}),
-    st.fixed_dictionaries(
-        {"type": st.just("tool-call"), "call_id": CALL, "name": NAME, "arguments": PIECE}
-    ),
-)
-FLAG = st.booleans()
-
-DELTA_DATA: dict[str, st.SearchStrategy[Any]] = {
-    "text": st.fixed_dictionaries({"block": BLOCK, "text": PIECE}),
-    "reasoning": st.fixed_dictionaries({"block": BLOCK, "text": PIECE}),
-    "tool-call": st.fixed_dictionaries(
-        {"block": BLOCK, "call_id": CALL, "arguments": PIECE},
-        optional={"name": NAME, "parent_call_id": CALL},
-    ),
-    "tool-output": st.fixed_dictionaries({"call_id": CALL, "text": PIECE}),
-    "block-start": st.fixed_dictionaries({"block": BLOCK, "block_type": st.just("text")}),
-    "block-end": st.fixed_dictionaries({"block": BLOCK, "value": WHOLE_BLOCK}),
-    "usage": st.fixed_dictionaries({"usage": st.fixed_dictionaries({"input_tokens": BLOCK})}),
-}
-CONTENT = st.lists(WHOLE_BLOCK, max_size=2)
-REQUEST = st.fixed_dictionaries({"call_id": CALL, "request_id": st.sampled_from(["1", "2"])})
-EVENT_DATA: dict[str, st.SearchStrategy[Any]] = {
-    "assistant/message": st.fixed_dictionaries(
-        {"turn": st.just(1), "step": st.just(1), "content": CONTENT, "interrupted": FLAG}
-    ),
-    "tool/call": st.fixed_dictionaries(
-        {"turn": st.just(1), "step": st.just(1), "call_id": CALL, "name": NAME, "arguments": PIECE}
-    ),
-    "tool/result": st.fixed_dictionaries(
-        {"call_id": CALL, "content": CONTENT, "synthetic": FLAG, "is_error": FLAG}
-    ),
-    "permission/request": REQUEST,
-    "permission/answer": REQUEST,
-    "user/message": st.fixed_dictionaries({"message_id": CALL}),
-    "llm/retry": st.fixed_dictionaries(
-        {
-            "turn": st.just(1),
-            "step": st.just(1),
-            "retry_id": CALL,
-            "attempt": CALL,
-            "number": BLOCK,
-        },
-        optional={"usage": st.fixed_dictionaries({"input_tokens": BLOCK})},
-    ),
-    "inbox/spliced": st.fixed_dictionaries(
-        {
-            "queue": st.sampled_from(["next-step", "next-turn"]),
-            "claimed": st.lists(CALL, max_size=2),
-        }
-    ),
-}
 
 Item = Event | Delta
 

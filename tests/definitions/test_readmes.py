@@ -12,6 +12,9 @@ READMES = ("README.md", "assembler/README.md", "definitions/README.md")
 EXAMPLE = re.compile(r"```python\n(?P<code>.*?)```\n(?:\n```\n(?P<output>.*?)```)?", re.DOTALL)
 
 
+GUIDE = ROOT / "definitions/GUIDE.md"
+
+
 def examples() -> list[tuple[str, str, str]]:
     found = []
     for readme in READMES:
@@ -22,6 +25,15 @@ def examples() -> list[tuple[str, str, str]]:
 
 def test_there_are_some() -> None:
     assert {readme for readme, _, _ in examples()} == set(READMES)
+
+
+def test_the_guide_runs_from_the_top_to_the_bottom(capsys: pytest.CaptureFixture[str]) -> None:
+    found = list(EXAMPLE.finditer(GUIDE.read_text("utf-8")))
+    assert len(found) >= 6
+    names: dict[str, object] = {"__name__": "guide"}
+    for each in found:
+        exec(compile(each["code"], GUIDE.name, "exec"), names)  # noqa: S102 - our own text
+        assert capsys.readouterr().out == (each["output"] or "")
 
 
 @pytest.mark.parametrize(("readme", "code", "output"), examples())
