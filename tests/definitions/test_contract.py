@@ -20,6 +20,7 @@ READS = {
     "assistant": ["draft"],
     "tool": ["approval", "permission"],
     "permission": ["tool", "approval"],
+    "request": ["tool", "turn-tail", "draft"],
     "retry": ["request"],
     "turn-limit": ["request"],
     "turn-tail": ["tool", "request"],
