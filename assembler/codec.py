@@ -147,7 +147,7 @@ def _plain_list(value: Iterable[Any]) -> list[Any]:
 
 
 def _plain_event(event: Event) -> dict[str, Any]:
-    return {"seq": event.seq, **_plain_draft(event), **thaw(event.more or {})}
+    return {"seq": event.seq, **_plain_draft(event)}
 
 
 def _plain_draft(event: Event | Draft) -> dict[str, Any]:
@@ -156,6 +156,8 @@ def _plain_draft(event: Event | Draft) -> dict[str, Any]:
         wire["id"] = event.id
     if event.v != 1:
         wire["v"] = event.v
+    if event.more is not None:
+        wire |= thaw(event.more)
     return wire
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "Outcome",
     "Position",
     "as_delta",
+    "as_draft",
     "as_event",
     "as_page",
     "need_bool",
@@ -114,16 +115,28 @@ class Event(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True)
 
 
 class Draft(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
-    """An event that has no `seq` yet: a store numbers it."""
+    """An event that has no `seq` yet: a store numbers it. The fields are those of `Event`."""
 
     type: str
     data: Any = Object({}, ())
     time: int = 0
     id: str | None = None
     v: int = 1
+    more: Any = field(default=None, name=" more")
 
     def __post_init__(self) -> None:
+        if self.more is not None:
+            force_setattr(self, "more", _frozen_data(self.more, "more"))
         _freeze_data(self)
+
+    @classmethod
+    def of(cls, event: Event) -> Draft:
+        """What was written of an event, to be stored again (a copy, an import)."""
+        return cls(event.type, event.data, event.time, event.id, event.v, event.more)
+
+    def numbered(self, seq: int) -> Event:
+        """The event that it becomes as number `seq`."""
+        return Event(seq, self.type, self.data, self.time, self.id, self.v, self.more)
 
 
 class Delta(Struct, frozen=True, gc=False, eq=False, forbid_unknown_fields=True):
@@ -229,6 +242,13 @@ def as_event(value: Event | Mapping[str, Any]) -> Event:
     if event.v != 1 or type(event.v) is not int:
         _need_int("v", event.v, 1)
     return event
+
+
+def as_draft(value: Draft | Mapping[str, Any]) -> Draft:
+    """A checked Draft out of a Draft or a mapping; `InputError` names the field."""
+    draft: Draft = value if type(value) is Draft else _from_mapping(Draft, value, "draft")
+    as_event(draft.numbered(1))
+    return draft
 
 
 def as_delta(value: Delta | Mapping[str, Any]) -> Delta:

@@ -3,6 +3,7 @@
 `check_definition` and `check_convergence` are one line in a test. What they are made of is public
 too: `conversations` and `operations` are Hypothesis strategies, `delivery` is one faulty delivery
 by its seed, `Oracle` is the naive engine, and `compare` says in words where two of them differ.
+`check_store` asks a store for all that it promises.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ try:
     from assembler.testing.failures import CheckFailed
     from assembler.testing.oracle import Oracle
     from assembler.testing.scripts import Conversation, Operation
+    from assembler.testing.stores import check_store, store_checks
     from assembler.testing.strategies import Spot, conversations, located, operations
 except ModuleNotFoundError as error:
     if error.name != "hypothesis":
@@ -33,9 +35,11 @@ __all__ = [
     "Spot",
     "check_convergence",
     "check_definition",
+    "check_store",
     "compare",
     "conversations",
     "delivery",
     "located",
     "operations",
+    "store_checks",
 ]

@@ -1,0 +1,382 @@
+"""The contract of every store: what it promises, checked once for all of them.
+
+Here stands the plain core, without a loop: what a call may be given is checked and told here, and
+a backend implements the `_methods`. Not here: the async face (`store`), and where events are kept
+(`memory`, `sqlite`).
+"""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from threading import Lock
+from types import TracebackType
+from typing import Any, Self
+
+from msgspec import Struct
+
+from assembler.codec import encode
+from assembler.engine.errors import AssemblerError, ConflictError, InputError, LimitError
+from assembler.engine.events import INT_END, Draft, Event, as_draft, json_kind, need_text
+
+__all__ = ["Limits", "Listed", "Page", "StoreError", "SyncStore", "answer", "body"]
+
+Hear = Callable[[int], None]
+Drafts = Iterable[Draft | Mapping[str, Any]]
+
+_FIELDS = frozenset(Event.__struct_fields__) - {"more"}
+_log = logging.getLogger("assembler.stores")
+
+
+class StoreError(AssemblerError):
+    """The store cannot do it: it is closed, its file is none of ours, its disk is full."""
+
+
+class Limits(Struct, frozen=True):
+    """What a store takes at most; beyond it `LimitError` names the limit."""
+
+    batch_events_max: int = 10_000
+    """Drafts of one `append`."""
+    page_events_max: int = 10_000
+    """The `limit` of one `page`, and events that a `Feed` reads at once."""
+    event_bytes_max: int = 64 << 20
+    """One event as JSON."""
+    list_conversations_max: int = 10_000
+    """The `limit` of one `conversations`."""
+
+
+class Page(Struct, frozen=True):
+    """Contiguous events, oldest first, and whether older ones exist."""
+
+    events: tuple[Event, ...]
+    has_more: bool
+
+
+class Listed(Struct, frozen=True):
+    """One conversation in a list.
+
+    `events` is their number, and so the `seq` of the last one. `first_time` and `last_time` are
+    those of its first and last event, in milliseconds. `newest` are the newest events of the types
+    that were asked for, by type: that of a title, for one.
+    """
+
+    conversation: str
+    events: int
+    first_time: int
+    last_time: int
+    newest: Mapping[str, Event]
+
+
+class SyncStore(ABC):
+    """The plain core of a store: the same promises, without a loop.
+
+    For any thread, one call at a time: a lock makes others wait. A context manager: entering opens
+    it (as does the first use), leaving closes it for good.
+
+    Every call raises `InputError` or `LimitError` for what it cannot take, and `StoreError` when
+    the store is closed or fails.
+    """
+
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
+        self._lock = Lock()
+        self._opened = False
+        self._closed = False
+        self._listeners: dict[str, list[Hear]] = {}
+
+    # -- writing -------------------------------------------------------------------------
+
+    def append(self, conversation: str, drafts: Drafts, expected_seq: int) -> list[Event]:
+        """Store `drafts` behind event `expected_seq` (0: the conversation is new), all or none.
+
+        Gives one event for each draft, in their order. What is given back is on disk.
+
+        A draft whose `id` the conversation has already is not stored again: the stored event
+        stands in its place, whatever the draft says. (So an append that was not acknowledged can
+        be sent again as it is.) The others are numbered from `expected_seq + 1`, without a hole.
+        When there are any, and the last event is not `expected_seq`, another writer was quicker:
+        `ConflictError` with `expected` and `actual`, and nothing is stored.
+
+        O(their size · log events).
+        """
+        need_text("conversation", conversation)
+        _need_seq("expected_seq", expected_seq)
+        checked = self._checked(drafts)
+        if not checked:
+            return []
+        with self._lock:
+            self._ready()
+            events, wrote = self._append(conversation, checked, expected_seq)
+        if wrote:
+            self._tell(conversation, expected_seq + wrote)
+        return events
+
+    # -- reading -------------------------------------------------------------------------
+
+    def page(self, conversation: str, before: int | None = None, limit: int | None = None) -> Page:
+        """The newest `limit` (50) events, or the newest below seq `before`.
+
+        O(limit + log events).
+
+        A conversation that nobody wrote to has an empty page.
+        """
+        need_text("conversation", conversation)
+        if before is not None:
+            _need_seq("before", before, 1)
+        most = self.limits.page_events_max
+        limit = _count("limit", limit, 50, "page_events_max", most)
+        with self._lock:
+            self._ready()
+            events = self._page(conversation, INT_END if before is None else before, limit)
+        return Page(tuple(events), bool(events) and events[0].seq > 1)
+
+    def read(self, conversation: str, after: int = 0, limit: int | None = None) -> list[Event]:
+        """The events behind seq `after`, oldest first; the first `limit` of them.
+
+        O(what is read + log events).
+        """
+        need_text("conversation", conversation)
+        _need_seq("after", after)
+        if limit is not None:
+            _need_seq("limit", limit, 1)
+        with self._lock:
+            self._ready()
+            return self._read(conversation, after, limit)
+
+    def last(self, conversation: str) -> int:
+        """The seq of the last event; 0 when there is none. O(log conversations)."""
+        need_text("conversation", conversation)
+        with self._lock:
+            self._ready()
+            return self._last(conversation)
+
+    def newest(self, conversation: str, types: Iterable[str]) -> dict[str, Event]:
+        """The newest event of each type that the conversation has, by type.
+
+        O(types · log events), however far back they are.
+        """
+        need_text("conversation", conversation)
+        wanted = _types("types", types)
+        with self._lock:
+            self._ready()
+            return self._newest(conversation, wanted)
+
+    def conversations(
+        self,
+        *,
+        newest: Iterable[str] = (),
+        limit: int | None = None,
+        before: Listed | None = None,
+    ) -> list[Listed]:
+        """The first `limit` (50) conversations, the one with the latest last event first, equal
+        ones by name.
+
+        A list goes on behind the entry `before`. `newest` are types of which each entry brings
+        the newest event along. O(limit · types · log events).
+        """
+        wanted = _types("newest", newest)
+        if before is not None and type(before) is not Listed:
+            raise InputError(f"before: expected an entry of a list, got {json_kind(before)}")
+        most = self.limits.list_conversations_max
+        limit = _count("limit", limit, 50, "list_conversations_max", most)
+        with self._lock:
+            self._ready()
+            return self._conversations(wanted, limit, before)
+
+    # -- following -----------------------------------------------------------------------
+
+    def listen(self, conversation: str, hear: Hear) -> Callable[[], None]:
+        """Have `hear(seq)` called after each append to `conversation`; gives what ends it.
+
+        It is called in the thread of the writer, after the commit, with the seq of the last event
+        written; two writers may be heard in either order. It must be quick and must not raise
+        (what it raises is logged). When the store closes it is called once more, with 0. It
+        hears the writers of this store object alone: other processes are not heard.
+        """
+        need_text("conversation", conversation)
+        with self._lock:
+            if self._closed:
+                raise StoreError("the store is closed")
+            self._listeners.setdefault(conversation, []).append(hear)
+
+        def stop() -> None:
+            with self._lock:
+                heard = self._listeners.get(conversation, [])
+                if hear in heard:
+                    heard.remove(hear)
+                if not heard:
+                    self._listeners.pop(conversation, None)
+
+        return stop
+
+    def _tell(self, conversation: str, seq: int) -> None:
+        with self._lock:
+            listeners = tuple(self._listeners.get(conversation, ()))
+        for hear in listeners:
+            try:
+                hear(seq)
+            except Exception:
+                _log.exception("a listener of a conversation raised at event %d", seq)
+
+    # -- life ----------------------------------------------------------------------------
+
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
+    def open(self) -> None:
+        """Open it now, and learn now if that fails; without it, the first use does."""
+        with self._lock:
+            self._ready()
+
+    def close(self) -> None:
+        """Close it for good; a second time changes nothing. What listens hears a 0."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            heard = [name for name, listeners in self._listeners.items() if listeners]
+            try:
+                if self._opened:
+                    self._close()
+            finally:
+                self._opened = False
+        for name in heard:
+            self._tell(name, 0)
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _ready(self) -> None:
+        if self._closed:
+            raise StoreError("the store is closed")
+        if not self._opened:
+            self._open()
+            self._opened = True
+
+    def _checked(self, drafts: Drafts) -> list[Draft]:
+        if isinstance(drafts, (str, bytes, Mapping, Draft)) or not isinstance(drafts, Iterable):
+            raise InputError(f"drafts: expected a sequence of drafts, got {json_kind(drafts)}")
+        checked: list[Draft] = []
+        for at, value in enumerate(drafts):
+            if at >= self.limits.batch_events_max:
+                raise LimitError(f"drafts: more than batch_events_max = {at}")
+            try:
+                checked.append(_checked_draft(value))
+            except (InputError, LimitError) as error:
+                raise type(error)(f"drafts[{at}]: {error}") from None
+        return checked
+
+    # -- what a store implements: called with checked values, the lock held, and open ----
+
+    @abstractmethod
+    def _open(self) -> None:
+        """Get ready, or raise `StoreError` and be called again next time."""
+
+    @abstractmethod
+    def _close(self) -> None: ...
+
+    @abstractmethod
+    def _append(
+        self, conversation: str, drafts: Sequence[Draft], expected_seq: int
+    ) -> tuple[list[Event], int]:
+        """What `answer` says, stored as one; and how many events were written."""
+
+    @abstractmethod
+    def _page(self, conversation: str, before: int, limit: int) -> Sequence[Event]:
+        """The newest `limit` events below `before`, oldest first."""
+
+    @abstractmethod
+    def _read(self, conversation: str, after: int, limit: int | None) -> list[Event]: ...
+
+    @abstractmethod
+    def _last(self, conversation: str) -> int: ...
+
+    @abstractmethod
+    def _newest(self, conversation: str, types: Sequence[str]) -> dict[str, Event]: ...
+
+    @abstractmethod
+    def _conversations(
+        self, newest: Sequence[str], limit: int, before: Listed | None
+    ) -> list[Listed]: ...
+
+
+def answer(
+    drafts: Iterable[Draft], stored: Mapping[str, Event], last: int, expected_seq: int
+) -> tuple[list[Event], list[Event]]:
+    """What `append` answers, and which events of it are to be written.
+
+    `stored` are the events, by id, that the conversation has of these drafts' ids; `last` is the
+    seq of its last event. Raises `ConflictError`.
+    """
+    known = dict(stored)
+    events: list[Event] = []
+    fresh: list[Event] = []
+    for draft in drafts:
+        event = None if draft.id is None else known.get(draft.id)
+        if event is None:
+            event = draft.numbered(expected_seq + len(fresh) + 1)
+            fresh.append(event)
+            if draft.id is not None:
+                known[draft.id] = event
+        events.append(event)
+    if fresh and last != expected_seq:
+        raise ConflictError(
+            f"expected the last event to be {expected_seq}, and it is {last}", expected_seq, last
+        )
+    return events, fresh
+
+
+def body(event: Event, limits: Limits) -> bytes:
+    """An event as it is stored; `LimitError` when it is too long."""
+    text = encode(event)
+    if len(text) > limits.event_bytes_max:
+        raise LimitError(
+            f"an event of type {event.type!r:.80} has {len(text)} bytes, more than "
+            f"event_bytes_max = {limits.event_bytes_max}"
+        )
+    return text
+
+
+def _checked_draft(value: Draft | Mapping[str, Any]) -> Draft:
+    draft = as_draft(value)
+    for name in draft.more or ():
+        if name in _FIELDS:
+            raise InputError(f"more: {name!r} is a field of its own")
+    return draft
+
+
+def _need_seq(name: str, value: object, least: int = 0) -> None:
+    if type(value) is not int:
+        raise InputError(f"{name}: expected an integer, got {value!r:.80}")
+    if not least <= value < INT_END:
+        raise InputError(f"{name}: expected {least} to 2**53, got {value:.6g}")
+
+
+def _count(name: str, value: int | None, usual: int, limit: str, most: int) -> int:
+    """`value` where it may stand; without one, what is usual."""
+    if value is None:
+        return min(usual, most)
+    _need_seq(name, value, 1)
+    if value > most:
+        raise LimitError(f"{name}: expected at most {limit} = {most}, got {value}")
+    return value
+
+
+def _types(name: str, types: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(types, (str, bytes)) or not isinstance(types, Iterable):
+        raise InputError(f"{name}: expected types, got {json_kind(types)}")
+    wanted = tuple(dict.fromkeys(types))
+    for each in wanted:
+        need_text(name, each)
+    return wanted
