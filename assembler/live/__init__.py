@@ -1,23 +1,30 @@
-"""Live: an Assembler whose views people follow, in one event loop.
+"""Live: a conversation that goes on, and that people follow.
 
-Read from `publisher` (when it flushes), `subscription` (what a follower sees) and `feed` (who is
-slow). Nothing here knows a business word.
+Read from `session` (one conversation, its store and its Assembler), `publisher` (when it flushes),
+`subscription` (what a follower sees) and `feed` (who is slow). Nothing here knows a business word.
 """
 
 from __future__ import annotations
 
+from assembler.live.core import LiveAttempt
+from assembler.live.places import Open
 from assembler.live.publisher import Publisher
 from assembler.live.redacting import redacted
 from assembler.live.scheduling import Handle, Scheduler
+from assembler.live.session import Session, SyncSession
 from assembler.live.shared import SharedPatch, SharedSnapshot
 from assembler.live.subscription import Subscription
 
 __all__ = [
     "Handle",
+    "LiveAttempt",
+    "Open",
     "Publisher",
     "Scheduler",
+    "Session",
     "SharedPatch",
     "SharedSnapshot",
     "Subscription",
+    "SyncSession",
     "redacted",
 ]

@@ -100,17 +100,26 @@ class SyncStore(ABC):
 
         O(their size · log events).
         """
+        return self.write(conversation, drafts, expected_seq)[0]
+
+    def write(
+        self, conversation: str, drafts: Drafts, expected_seq: int
+    ) -> tuple[list[Event], int]:
+        """`append`, which also says how many of the events are new: 0 for a repeat.
+
+        The new ones are `expected_seq + 1` and so on.
+        """
         need_text("conversation", conversation)
         _need_seq("expected_seq", expected_seq)
         checked = self._checked(drafts)
         if not checked:
-            return []
+            return [], 0
         with self._lock:
             self._ready()
             events, wrote = self._append(conversation, checked, expected_seq)
         if wrote:
             self._tell(conversation, expected_seq + wrote)
-        return events
+        return events, wrote
 
     # -- reading -------------------------------------------------------------------------
 
