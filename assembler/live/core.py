@@ -27,6 +27,7 @@ from assembler.engine.events import (
     need_text,
     position,
 )
+from assembler.engine.timeline import boundary
 from assembler.live.driving import Ask, Steps
 from assembler.live.places import BOUNDARIES, Open, Places
 from assembler.live.publisher import Publisher
@@ -156,10 +157,13 @@ class Core:
         if self._closed:
             raise AssemblerError(f"the session of {self.conversation!r} is closed")
         name = self.conversation
-        edges = yield lambda store: store.newest(name, BOUNDARIES)
+        edges: Iterable[Event] = yield lambda store: store.newest(name, BOUNDARIES).values()
+        if any(boundary(event) is None for event in edges):
+            # One without numbers hides the others of its type: rare enough to read them all.
+            edges = yield _reading(name, 0, None)
         newest: Page = yield lambda store: store.page(name, None, page)
         self.publisher.load(newest.events, newest.has_more)
-        self.places = Places([*edges.values(), *newest.events])
+        self.places = Places([*edges, *newest.events])
         self.end = newest.events[-1].seq if newest.events else 0
         self._unsure = False
         self._tell_liveness()
@@ -338,6 +342,8 @@ class Core:
         return delta
 
     def settle(self, attempt: LiveAttempt, outcome: Outcome | str) -> None:
+        if self._closed:
+            return  # all were settled then
         self.publisher.settle(attempt.name, outcome)
         attempt.outcome = Outcome(outcome)
         if self.attempts.pop(attempt.name, None) is not None:
@@ -418,7 +424,7 @@ class Core:
         }
 
 
-def _reading(name: str, after: int, limit: int) -> Ask:
+def _reading(name: str, after: int, limit: int | None) -> Ask:
     return lambda store: store.read(name, after, limit)
 
 

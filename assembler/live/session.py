@@ -132,9 +132,10 @@ class _Face:
 
     @property
     def elsewhere(self) -> bool | None:
-        """Whether another process works on it, as far as is known (None: it is not).
+        """Whether others work on it, as far as is known (None: it is not).
 
-        Set it when you hear of it. False, the default, says that this process is the only one.
+        Set it when you hear of it. False, the default, says that whoever works on it works through
+        this Session.
         """
         return self._core.elsewhere
 
@@ -280,7 +281,7 @@ class Session(_Face):
 
     `assembler` may be a Publisher, to set its frame or its queues. `now` gives milliseconds,
     `names` the names of attempts, which must be new in the conversation. `elsewhere`: whether
-    other processes may be working on it (see there). `conflicts_max`: how often a call begins
+    others may be working on it (see there). `conflicts_max`: how often a call begins
     again because another writer was quicker, before it raises `ConflictError`.
 
     For one event loop; any number of its tasks. The calls that wait take turns. Entering opens
@@ -329,7 +330,13 @@ class Session(_Face):
             self._stop = self._store.sync.listen(
                 self.conversation, lambda seq: _call(loop, self._hear, seq)
             )
-        await self._do(self._core.opening(page))
+        try:
+            await self._do(self._core.opening(page))
+        except AssemblerError:
+            if self._core.end is None:
+                self._stop()
+                self._stop = None
+            raise
         return self
 
     async def close(self) -> None:

@@ -111,7 +111,7 @@ class SyncStore(ABC):
         """
         need_text("conversation", conversation)
         _need_seq("expected_seq", expected_seq)
-        checked = self._checked(drafts)
+        checked = self.checked(drafts)
         if not checked:
             return [], 0
         with self._lock:
@@ -120,6 +120,20 @@ class SyncStore(ABC):
         if wrote:
             self._tell(conversation, expected_seq + wrote)
         return events, wrote
+
+    def checked(self, drafts: Drafts) -> list[Draft]:
+        """Drafts that nobody can change any more. Raises `InputError`, `LimitError`."""
+        if isinstance(drafts, (str, bytes, Mapping, Draft)) or not isinstance(drafts, Iterable):
+            raise InputError(f"drafts: expected a sequence of drafts, got {json_kind(drafts)}")
+        checked: list[Draft] = []
+        for at, value in enumerate(drafts):
+            if at >= self.limits.batch_events_max:
+                raise LimitError(f"drafts: more than batch_events_max = {at}")
+            try:
+                checked.append(_checked_draft(value))
+            except (InputError, LimitError) as error:
+                raise type(error)(f"drafts[{at}]: {error}") from None
+        return checked
 
     # -- reading -------------------------------------------------------------------------
 
@@ -272,19 +286,6 @@ class SyncStore(ABC):
         if not self._opened:
             self._open()
             self._opened = True
-
-    def _checked(self, drafts: Drafts) -> list[Draft]:
-        if isinstance(drafts, (str, bytes, Mapping, Draft)) or not isinstance(drafts, Iterable):
-            raise InputError(f"drafts: expected a sequence of drafts, got {json_kind(drafts)}")
-        checked: list[Draft] = []
-        for at, value in enumerate(drafts):
-            if at >= self.limits.batch_events_max:
-                raise LimitError(f"drafts: more than batch_events_max = {at}")
-            try:
-                checked.append(_checked_draft(value))
-            except (InputError, LimitError) as error:
-                raise type(error)(f"drafts[{at}]: {error}") from None
-        return checked
 
     # -- what a store implements: called with checked values, the lock held, and open ----
 

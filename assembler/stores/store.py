@@ -41,7 +41,8 @@ class Store:
 
     async def append(self, conversation: str, drafts: Drafts, expected_seq: int) -> list[Event]:
         """Store drafts behind event `expected_seq`, all or none: see `SyncStore.append`."""
-        return await self.run(lambda store: store.append(conversation, drafts, expected_seq))
+        checked = self.sync.checked(drafts)  # now: later the caller may have changed them
+        return await self.run(lambda store: store.append(conversation, checked, expected_seq))
 
     async def page(
         self, conversation: str, before: int | None = None, limit: int | None = None

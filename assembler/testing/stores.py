@@ -133,6 +133,18 @@ async def _takes_mappings(store: Store) -> None:
     await _refused(InputError, lambda: store.append("c", [{"type": "b", "seq": 2}], 1), "seq")
 
 
+async def _takes_what_was_given(store: Store) -> None:
+    """What the caller changes after the call is not stored."""
+    batch: list[dict[str, Any]] = [{"type": "a", "data": {"list": [1]}}]
+    append = store.append("c", batch, 0)
+    waiting = asyncio.ensure_future(append)
+    await asyncio.sleep(0)
+    batch[0]["data"]["list"].append(2)
+    batch.append({"type": "b"})
+    await waiting
+    assert [event.data["list"] for event in await store.read("c")] == [(1,)]
+
+
 async def _conflicts(store: Store) -> None:
     """A writer who is not up to date gets `ConflictError(expected, actual)`, and writes nothing."""
     await store.append("c", drafts("a", "b"), 0)
@@ -494,6 +506,7 @@ store_checks: tuple[Callable[[MakeStore], None], ...] = (
             _keeps_apart,
             _keeps_all,
             _takes_mappings,
+            _takes_what_was_given,
             _conflicts,
             _repeats,
             _repeats_in_part,
