@@ -116,6 +116,9 @@ class Core:
         elsewhere: bool | None,
         conflicts_max: int,
     ) -> None:
+        need_text("conversation", conversation)
+        if type(conflicts_max) is not int or conflicts_max < 1:
+            raise InputError(f"conflicts_max: expected 1 or more, got {conflicts_max!r:.80}")
         self.conversation = conversation
         self.publisher = publisher
         self.now = now
@@ -291,8 +294,8 @@ class Core:
         for hear in tuple(self._hears):
             try:
                 hear(event, own)
-            except Exception:
-                _log.exception("what hears of events raised at event %d", event.seq)
+            except Exception as error:  # whose words may hold contents
+                _log.error("a listener raised %s at event %d", type(error).__name__, event.seq)
         return 1
 
     def hear(self, hear: Hear) -> Callable[[], None]:

@@ -18,7 +18,7 @@ from typing import Any, Self, TypeVar
 
 from assembler.engine.assembler import Assembler
 from assembler.engine.errors import AssemblerError
-from assembler.engine.events import Delta, Draft, Event, Outcome, need_text
+from assembler.engine.events import Delta, Draft, Event, Outcome
 from assembler.engine.patches import Patch
 from assembler.engine.views import View
 from assembler.live.core import Core, Decision, Hear, LiveAttempt
@@ -203,7 +203,6 @@ class SyncSession(_Face):
         elsewhere: bool | None = False,
         conflicts_max: int = 100,
     ) -> None:
-        need_text("conversation", conversation)
         publisher = Publisher(assembler) if isinstance(assembler, Assembler) else assembler
         core = Core(
             conversation,

@@ -239,8 +239,8 @@ class SyncStore(ABC):
         for hear in listeners:
             try:
                 hear(seq)
-            except Exception:
-                _log.exception("a listener of a conversation raised at event %d", seq)
+            except Exception as error:  # whose words may hold contents
+                _log.error("a listener raised %s at event %d", type(error).__name__, seq)
 
     # -- life ----------------------------------------------------------------------------
 

@@ -393,6 +393,7 @@ async def _tells_listeners(store: Store) -> None:
 
     def hear(seq: int) -> None:
         heard.append(seq)
+        raise KeyError
 
     stop = store.sync.listen("c", hear)
     await store.append("c", drafts("a", "b", id=None), 0)

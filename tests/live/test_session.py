@@ -175,6 +175,8 @@ async def test_before_opening_and_after_closing_nothing_is_done() -> None:
     await store.append("c", [toy(1)], 0)
     with pytest.raises(InputError, match="conversation"):
         session(store, "")
+    with pytest.raises(InputError, match="conflicts_max"):
+        session(store, conflicts_max=0)
 
 
 # --- other writers
@@ -782,18 +784,22 @@ async def test_history_is_never_heard_and_news_once() -> None:
         assert len(heard) == 3
 
 
-@inside
-async def test_who_raises_on_hearing_harms_nobody() -> None:
-    async with session(MemoryStore()) as some:
-        heard: list[int] = []
+def test_who_raises_on_hearing_harms_nobody(caplog: pytest.LogCaptureFixture) -> None:
+    async def run() -> None:
+        async with session(MemoryStore()) as some:
+            heard: list[int] = []
 
-        def bad(event: Event, own: bool) -> None:
-            raise KeyError("secret")
+            def bad(event: Event, own: bool) -> None:
+                raise KeyError("a secret")
 
-        some.listen(bad)
-        some.listen(lambda event, own: heard.append(event.seq))
-        assert len(await some.append(toy(1), toy(2))) == 2
-        assert heard == [1, 2]
+            some.listen(bad)
+            some.listen(lambda event, own: heard.append(event.seq))
+            assert len(await some.append(toy(1), toy(2))) == 2
+            assert heard == [1, 2]
+
+    asyncio.run(run())
+    assert "KeyError at event 2" in caplog.text
+    assert "secret" not in caplog.text, "logs hold no contents"
 
 
 # --- following
