@@ -4,27 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from assembler.stores import MemoryStore, SQLiteStore, Store
-from assembler.testing import store_checks
+from assembler.stores import Limits, MemoryStore, SQLiteStore, Store
+from assembler.testing import check_store, store_checks
 
-MakeStore = Callable[..., Store]
+MakeStore = Callable[[], Store]
+# Small, so that they are reached.
+SMALL = Limits(
+    batch_events_max=20, page_events_max=10, event_bytes_max=10_000, list_conversations_max=5
+)
 
 
 def in_memory(path: Path) -> MakeStore:
-    return MemoryStore
+    return lambda: MemoryStore(limits=SMALL)
 
 
 def in_a_file(path: Path) -> MakeStore:
     made: list[int] = []
 
-    def make(**more: Any) -> Store:
+    def make() -> Store:
         made.append(1)
         # "normal": the same code, and the disk is not what is asked here
-        return SQLiteStore(path / f"{len(made)}.db", synchronous="normal", **more)
+        return SQLiteStore(path / f"{len(made)}.db", synchronous="normal", limits=SMALL)
 
     return make
 
@@ -36,3 +39,17 @@ STORES = {"memory": in_memory, "sqlite": in_a_file}
 @pytest.mark.parametrize("kind", STORES)
 def test_promise(kind: str, check: Callable[[MakeStore], None], tmp_path: Path) -> None:
     check(STORES[kind](tmp_path))
+
+
+def test_a_store_with_its_usual_limits_keeps_them_too() -> None:
+    check_store(MemoryStore)
+
+
+def test_a_broken_promise_is_named() -> None:
+    class Forgetful(MemoryStore):
+        async def last(self, conversation: str) -> int:
+            return 0
+
+    with pytest.raises(AssertionError) as broken:
+        check_store(Forgetful)
+    assert broken.value.__notes__[0].startswith("broken promise: `append` numbers drafts")
