@@ -432,7 +432,8 @@ class Session(_Face):
     def _end_turn(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         self._turn.release()
-        self._follow()
+        if not task.cancelled():  # else the loop is about to end
+            self._follow()
 
     def _hear(self, seq: int) -> None:
         self._heard = max(self._heard, seq)

@@ -124,9 +124,9 @@ async def _keeps_all(store: Store) -> None:
     (given,) = await store.append("c", [draft], 0)
     (read,) = await store.read("c")
     assert given == read
-    assert Draft.of(read) is not draft
-    assert (read.type, read.time, read.id, read.v) == (draft.type, -5, draft.id, 7)
-    assert read == draft.numbered(1)
+    assert (read.seq, read.type, read.time, read.id, read.v) == (1, draft.type, -5, draft.id, 7)
+    assert (read.data, read.more) == (draft.data, draft.more)
+    assert await store.append("copy", [Draft.of(read)], 0) == [read]
     assert repr(read.data["numbers"]) == repr(draft.data["numbers"]), "1.0 and true stay theirs"
 
 

@@ -292,11 +292,17 @@ async def test_a_draft_that_is_stored_already_is_shown_once() -> None:
         await one.append(toy(1))
         mine = Draft("toy", {"id": "x", "v": 2}, id="mine")
         (first,) = await one.append(mine)
+        await one.append(toy("between"))
         assert await one.append(mine) == [first]
+        assert one.last == 3
+        await one.append(toy("on"))
+        assert said(one) == {"x": [1, 2, "between", "on"]}
         two = session(store)
         await two.open(page=1)
-        assert await two.append(mine, toy(3)) == [first, *one._store.sync.read("c", 2)]
-        assert said(two) == {"x": [2, 3]}
+        heard: list[int] = []
+        two.listen(lambda event, own: heard.append(event.seq))
+        assert await two.append(mine, toy(3)) == [first, *store.sync.read("c", 4)]
+        assert (said(two), heard) == ({"x": ["on", 3]}, [5])
         await two.close()
 
 
@@ -343,6 +349,10 @@ async def test_a_gap_is_filled_from_the_store() -> None:
     with pytest.raises(ConflictError):
         await some.receive(Event(6, "toy", {"id": "x", "v": "another"}))
     await some.close()
+    async with session(store, "empty") as some:
+        with pytest.raises(GapError) as missing:
+            await some.receive(Event(3, "toy", {"id": "x"}))
+        assert (missing.value.first, missing.value.last, said(some)) == (1, 2, {})
 
 
 @inside
