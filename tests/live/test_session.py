@@ -197,6 +197,24 @@ async def test_what_another_session_writes_comes_by_itself() -> None:
 
 
 @inside
+async def test_what_comes_while_the_store_is_asked_is_shown_after_it() -> None:
+    store = GatedStore()
+    store.sync.append("c", [toy(v, id=str(v)) for v in range(4)], 0)
+    some = session(store)
+    await some.open(page=1)
+    store.behind.clear()
+    paging = asyncio.ensure_future(some.older(1))
+    await pump()
+    store.sync.append("c", [toy(4, id="4")], 4)
+    await pump()
+    store.behind.set()
+    await paging
+    await pump()
+    assert list(said(some)) == ["2", "3", "4"]
+    await some.close()
+
+
+@inside
 async def test_another_conversation_is_not_heard() -> None:
     store = MemoryStore()
     async with session(store) as one, session(store, "other") as two:
@@ -671,7 +689,7 @@ async def test_closing_withdraws_what_goes_on_here() -> None:
             await some.close()
         assert [patch.live for patch in [each async for each in view]][-1] is False
     assert attempt.outcome is Outcome.INTERRUPTED
-    assert (said_by(some), some.assembler.live) == ({}, False)
+    assert (said_by(some), some.assembler.live, some.live) == ({}, False, False)
 
 
 # --- reopening after a crash
