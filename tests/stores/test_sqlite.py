@@ -131,7 +131,8 @@ def test_a_file_that_is_none_of_ours_is_left_alone(tmp_path: Path, fault: str) -
         path = tmp_path / "no" / "such" / "folder.db"
     else:
         if fault == "newer":
-            SQLiteStore(path).sync.open()
+            with SQLiteStore(path).sync:
+                pass
         with sqlite3.connect(path) as other:
             made = "PRAGMA user_version = 99" if fault == "newer" else "CREATE TABLE t (x)"
             other.execute(made)
