@@ -1,13 +1,59 @@
-"""The record of what was odd but survivable: bounded, counted for ever."""
+"""What is odd but survivable: the findings that hold now, and the record of all there ever was.
+
+The record is bounded and counts for ever. Not here: what is odd.
+"""
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator
 
 from assembler.engine.definition import Anomaly
 
-__all__ = ["AnomalyLog"]
+__all__ = ["AnomalyLog", "Findings"]
+
+
+class Findings:
+    """The findings that hold, as of the last `settle`. A change costs what came and went."""
+
+    __slots__ = ("_changes", "_held")
+
+    def __init__(self) -> None:
+        self._held: dict[Anomaly, int] = {}
+        """Of each finding how many say so."""
+        self._changes: list[tuple[Anomaly, int]] = []
+
+    def __iter__(self) -> Iterator[Anomaly]:
+        return iter(tuple(self._held))
+
+    def expected(self) -> set[Anomaly]:
+        """What the next `settle` will leave. O(their number)."""
+        held = Counter(self._held)
+        for anomaly, step in self._changes:
+            held[anomaly] += step
+        return set(+held)
+
+    def succeed(self, old: Findings) -> None:
+        """Stand in the place of `old`: what that one held holds until the next `settle`, no longer
+        unless somebody says so again."""
+        self._held = dict(old._held)
+        self._changes = [(anomaly, -count) for anomaly, count in self._held.items()]
+
+    def change(self, before: Iterable[Anomaly], now: Iterable[Anomaly]) -> None:
+        """Something that said `before` says `now`; from the next `settle` on."""
+        self._changes += [(anomaly, -1) for anomaly in before]
+        self._changes += [(anomaly, 1) for anomaly in now]
+
+    def settle(self) -> list[Anomaly]:
+        """Take the changes over, and give what holds now of them."""
+        changed = dict.fromkeys(anomaly for anomaly, _ in self._changes)
+        for anomaly, step in self._changes:
+            self._held[anomaly] = self._held.get(anomaly, 0) + step
+        self._changes.clear()
+        for anomaly in changed:
+            if not self._held[anomaly]:
+                del self._held[anomaly]
+        return [anomaly for anomaly in changed if anomaly in self._held]
 
 
 class AnomalyLog:

@@ -80,7 +80,6 @@ class Assembler:
         "__weakref__",
         "_attempts",
         "_derived",
-        "_findings",
         "_grouped",
         "_guard",
         "_inquiry",
@@ -108,7 +107,6 @@ class Assembler:
         self._log = AnomalyLog(anomalies_max)
         self._views: dict[str, View] = {}
         self._live: bool | None = None
-        self._findings: frozenset[Anomaly] = frozenset()
         self._grouped: set[Anomaly] = set()
         """Those of the findings that Group Definitions raised."""
         self._derived = self._fresh()
@@ -434,15 +432,12 @@ class Assembler:
                 settle(self._derived)
 
     def _note_findings(self) -> None:
-        """Enter the findings that hold now and did not hold before. O(1) when none changed, else
-        O(their number)."""
+        """Enter the findings that hold now and did not hold before. Costs those that changed."""
+        news = set(self._derived.findings.settle())
         grouped = {odd for view in self._views.values() for odd in view.findings()}
-        if not self._derived.found_changed and grouped == self._grouped:
-            return
+        news |= grouped - self._grouped
         self._grouped = grouped
-        self._findings = frozenset(self._derived.findings() | grouped)
-        self._derived.found_changed = False
-        self._log.findings(sorted(self._findings, key=_by_place))
+        self._log.findings(sorted(news, key=_by_place))
 
     def _prepare(self) -> list[tuple[View, Change]]:
         """Make again what is dirty, and put it into the views; nothing is shown yet."""
@@ -564,7 +559,7 @@ class Assembler:
 
     def findings(self) -> list[Anomaly]:
         """The findings that hold, as of the last flush. O(their number · log)."""
-        return sorted(self._findings, key=_by_place)
+        return sorted({*self._derived.findings, *self._grouped}, key=_by_place)
 
     def statistics(self) -> dict[str, Any]:
         """Counts for an operator, as plain JSON values. O(attempts + kinds)."""
@@ -643,6 +638,7 @@ class Assembler:
                 self._retire_by_name(event, plan)
             self._close(fresh.facts.timeline.floor)
         fresh.went = self._derived.went
+        fresh.findings.succeed(self._derived.findings)
         for name, view in self._views.items():
             fresh.orphans[name].update(dict.fromkeys(node.key for node in view.nodes))
         for held in self._attempts.held.values():

@@ -85,7 +85,8 @@ def _entry(assembler: Any, ident: str, entry: Entry) -> Iterator[str]:
         yield f"{entry.key}: a State without a start"
     if entry.stale != (entry in assembler._derived.stale):
         yield f"{entry.key}: stale in one place and not in the other"
-    if bool(entry.findings) != (entry in assembler._derived.found):
+    kept = assembler._derived.findings.expected()
+    if any(finding not in kept for finding in entry.findings):
         yield f"{entry.key}: its findings are not kept"
     if not entry.stale:
         yield from _settled(assembler, entry)

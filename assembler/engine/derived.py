@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from assembler.engine.anomalies import Findings
 from assembler.engine.asking import Fault, Plan
 from assembler.engine.attempts import Attempt
 from assembler.engine.contexts import REFOLD, ContextView, Entry, Tables, blame
@@ -41,8 +42,7 @@ class Derived:
         "dirty",
         "facts",
         "faults",
-        "found",
-        "found_changed",
+        "findings",
         "orphans",
         "predecessors",
         "stale",
@@ -74,10 +74,7 @@ class Derived:
         """Contexts whose Matches or predecessors changed since they were folded."""
         self.dirty: tuple[dict[Entry, None], ...] = ({}, {}, {})
         """Contexts to publish, place and build again, by phase."""
-        self.found: dict[Entry, None] = {}
-        """Contexts that have findings."""
-        self.found_changed = True
-        """Whether any finding came or went since they were last noted."""
+        self.findings = Findings()
         self.orphans: dict[str, dict[str, None]] = {name: {} for name in views}
         """By view: the keys of Nodes whose Context is gone since the last flush."""
         self.went: set[str] = set()
@@ -85,8 +82,9 @@ class Derived:
 
     def keep_faults(self, place: int, attempt: str, plan: Plan) -> None:
         if plan.faults:
+            before = self.faults.get((place, attempt), ())
             self.faults[place, attempt] = plan.faults
-            self.found_changed = True
+            self.findings.change(_as_findings(before), _as_findings(plan.faults))
 
     def enter(self, spec: Spec, ident: str) -> Entry:
         entry = self.tables[spec.kind][ident] = Entry(spec, ident, f"{spec.kind}:{ident}")
@@ -114,13 +112,6 @@ class Derived:
         if not entry.stale:
             entry.stale = True
             self.stale[entry] = None
-
-    def findings(self) -> set[Anomaly]:
-        """The findings that hold. O(their number)."""
-        found = {anomaly for entry in self.found for anomaly in entry.findings}
-        for faults in self.faults.values():
-            found.update(Anomaly("definition-error", key, place) for key, place in faults)
-        return found
 
     def distrust(self) -> None:
         """Something was interrupted in the middle: fold and make everything again. O(all)."""
@@ -152,8 +143,9 @@ class Derived:
         self._forget_fault(position(event.seq, 0), "")
 
     def _forget_fault(self, place: int, attempt: str) -> None:
-        if self.faults.pop((place, attempt), None) is not None:
-            self.found_changed = True
+        faults = self.faults.pop((place, attempt), None)
+        if faults is not None:
+            self.findings.change(_as_findings(faults), ())
 
     def _drop(self, entry: Entry) -> None:
         """A Context with nothing left leaves at once; its memory is freed."""
@@ -166,9 +158,7 @@ class Derived:
         self.dependencies.forget(entry)
         for dirty in self.dirty:
             dirty.pop(entry, None)
-        if entry in self.found:
-            del self.found[entry]
-            self.found_changed = True
+        self.findings.change(entry.findings, ())
         for turn in (False, True):
             self.published(self.facts.places.clear(entry, turn=turn))
         for what in ("other", "has", "place"):
@@ -261,3 +251,8 @@ class Derived:
             else:
                 self.key_changed(f"step:{kind}:{turn}:{step}")
                 self.key_changed(f"step:{kind}:{turn}:None")
+
+
+def _as_findings(faults: Iterable[Fault]) -> list[Anomaly]:
+    """What `match` and `retires` raised, as findings."""
+    return [Anomaly("definition-error", key, place) for key, place in faults]

@@ -94,12 +94,8 @@ class Making:
             keys.clear()
         for entry, node, found in results:
             if entry.findings != found:
+                self._derived.findings.change(entry.findings, found)
                 entry.findings = found
-                self._derived.found_changed = True
-            if found:
-                self._derived.found[entry] = None
-            else:
-                self._derived.found.pop(entry, None)
             nodes = made.get(entry.spec.target or "")
             if nodes is None:
                 continue

@@ -250,7 +250,7 @@ def lose_a_value(assembler: Assembler) -> None:
 
 
 def lose_a_finding(assembler: Assembler) -> None:
-    assembler._derived.found.clear()
+    assembler._derived.findings._held.clear()
 
 
 FAULTS = [

@@ -26,11 +26,11 @@ from assembler.engine.definition import (
     Role,
     Scope,
 )
-from assembler.engine.derived import Derived
 from assembler.engine.errors import DefinitionError
 from assembler.engine.events import Event, Item
 from assembler.engine.patches import apply
 from assembler.engine.values import DEPTH_MAX, freeze_object
+from tests.benchmarks.measure import calls
 from tests.engine.support import (
     Toy,
     delta,
@@ -730,24 +730,38 @@ def test_what_may_be_given_may_be_shown() -> None:
     assert assembler.findings() == []
 
 
-def test_findings_that_stand_cost_a_flush_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    gathered: list[int] = []
-    old = Derived.findings
+def test_a_finding_more_costs_the_same_whatever_stands() -> None:
+    def cost(standing: int) -> int:
+        assembler = Assembler([Toy()])
+        assembler.load([event(seq, "toy/more", id=f"x{seq}") for seq in range(1, standing + 1)])
+        starts = [event(standing + seq, id=f"x{seq}") for seq in range(1, standing + 1)]
+        for each in starts[:-1]:  # a start behind its update: that is the finding
+            assembler.append(each)
+        assembler.flush()
+        assert len(assembler.findings()) == standing - 1
 
-    def findings(self: Derived) -> Any:
-        gathered.append(1)
-        return old(self)
+        def run() -> None:
+            assembler.append(starts[-1])
+            assembler.flush()
 
-    monkeypatch.setattr(Derived, "findings", findings)
+        spent = calls(run)
+        assert len(assembler.findings()) == standing
+        return spent
+
+    assert cost(400) < cost(20) + 20
+
+
+def test_findings_hold_until_the_next_flush() -> None:
     assembler = Assembler([Toy()])
     assembler.load([event(1, "toy/more"), event(2)], False)
+    assert assembler.findings() == []
     assembler.flush()
-    assert len(assembler.findings()) == 1
-    gathered.clear()
-    for seq in range(3, 9):
-        assembler.append(event(seq, id="another"))
-        assembler.flush()
-    assert gathered == []
+    found = assembler.findings()
+    assert [odd.kind for odd in found] == ["early-update"]
+    assembler.load(assembler.events, False)
+    assert assembler.findings() == found
     assembler.evict(2)
+    assert assembler.findings() == found
     assembler.flush()
-    assert (gathered, assembler.findings()) == ([1], [])
+    assert assembler.findings() == []
+    assert assembler.statistics()["anomalies"] == {"early-update": 1}
