@@ -37,7 +37,8 @@ class Operations(Struct, frozen=True):
     `RUNNERS`: operation -> `run(recording_run, fields)`;
     `LACKS`: operation -> `lacks(fields)`: whether one that says this cannot run yet;
     `EXPECTATIONS`: field of `expect` -> `differences(recording_run, value)`, each of them
-    `(path, expected, got)`.
+    `(path, expected, got)`;
+    `WATCHES`: name -> `watch(recording_run)`, called behind every flush.
     What stands in `FIELDS` or `EXPECTS` and has no function is known and cannot run yet.
     """
 
@@ -47,6 +48,7 @@ class Operations(Struct, frozen=True):
     runners: Mapping[str, Callable[[Any, Mapping[str, Any]], None]] = _NOTHING
     expectations: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = _NOTHING
     lacks: Mapping[str, Callable[[Mapping[str, Any]], bool]] = _NOTHING
+    watches: Mapping[str, Callable[[Any], None]] = _NOTHING
 
 
 def _group(group: str) -> dict[str, EntryPoint]:
@@ -108,4 +110,5 @@ def operations() -> Operations:
         runners=together("RUNNERS"),
         expectations=together("EXPECTATIONS"),
         lacks=together("LACKS"),
+        watches=together("WATCHES"),
     )

@@ -12,9 +12,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assembler.engine.values import same
-from definitions import driving
+from definitions import clients, driving
 
-__all__ = ["EXPECTATIONS", "EXPECTS", "FIELDS", "LACKS", "NEEDS", "RUNNERS"]
+__all__ = ["EXPECTATIONS", "EXPECTS", "FIELDS", "LACKS", "NEEDS", "RUNNERS", "WATCHES"]
 
 # What each field holds; a `?` behind it: the field may be left out.
 _DESCRIBING = {
@@ -59,7 +59,7 @@ EXPECTS: Mapping[str, str] = {
 NEEDS: Mapping[str, str] = {
     "attempt": "adapter",
     **dict.fromkeys(("hint", "request", "describe", "withdraw", "described"), "descriptions"),
-    **{name: name for name in ("acp", "ag_ui", "ai_sdk")},
+    **{name: name for name in ("ag_ui", "ai_sdk")},
 }
 
 RUNNERS = driving.RUNNERS
@@ -80,5 +80,8 @@ def _partial(run: Any, value: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
 
 EXPECTATIONS: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = {
     **driving.EXPECTATIONS,
+    **clients.EXPECTATIONS,
     "partial": _partial,
 }
+
+WATCHES = clients.WATCHES

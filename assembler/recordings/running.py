@@ -116,8 +116,10 @@ class Run:
         self.flush()
 
     def flush(self) -> None:
-        """Keeps what the flush gives as `patches`."""
+        """Keeps what the flush gives as `patches`, and shows it to those that watch."""
         self.patches = self.assembler.flush()
+        for watch in self.plugged.watches.values():
+            watch(self)
 
     # What operations do, plugged-in ones too
 

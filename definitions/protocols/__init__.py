@@ -1,0 +1,12 @@
+"""Protocols out: from the Patches of the `chat` view to the frames that clients understand.
+
+The public names. One file for each protocol; what they share is `frames`. A protocol sees Node
+payloads, ids and patches, never events or State. Not here: sockets and servers.
+"""
+
+from __future__ import annotations
+
+from definitions.protocols.acp import Acp
+from definitions.protocols.frames import Encoder, Frame, send_each
+
+__all__ = ["Acp", "Encoder", "Frame", "send_each"]

@@ -1,0 +1,414 @@
+"""ACP: `session/update` frames for editors, from what the `chat` view shows.
+
+    preparing          `tool_call`, `pending`, `rawInput {}`, `_meta.phase` `preparing`
+    waits for leave    `pending`, with its complete `rawInput`
+    runs               `in_progress`, with its complete `rawInput`
+    has its result     `completed` or `failed`
+    never had one      `failed`, `_meta.unsettled`, when its turn is closed
+    was given up       `failed`, `content []`, `_meta.preparationDiscarded`: remove the card
+
+The first frame of a call is a `tool_call`, every other one a `tool_call_update`. Behind a terminal
+frame nothing is sent, except that a call whose preparation was given up may come again. What a
+frame says is read off the Node; kept is only what a client was told (`_Card`, `_Said`).
+
+ACP takes no text back. Text that was given up stays with the client, and what comes in its place is
+a new message: a `messageId` of its own. Not here: what ACP calls things (`acp_words`), permission
+requests (they are asked, not told), plans, sockets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from assembler.engine.definition import Node
+from assembler.engine.events import Position
+from assembler.engine.patches import Move, Patch, Put, Remove, Snapshot, TextOp, grown
+from assembler.engine.values import Json, Object, Text, freeze_object, same, thaw
+from definitions.protocols.acp_words import (
+    block_of,
+    blocks_of,
+    kind_of,
+    locations_of,
+    output_of,
+    title_of,
+)
+from definitions.protocols.frames import Frame
+
+__all__ = ["Acp"]
+
+Attached = Callable[[Node], Mapping[str, Any]]
+
+_PERSON = frozenset({"user", "steering"})
+_SHOWN = frozenset({"tool", "permission", "assistant", "turn-tail", *_PERSON})
+_NOT_ALLOWED = frozenset({"pending", "deny", "withdrawn"})
+
+
+class _Card:
+    """What a client was told of a call that is not over: its name, and the fields sent last."""
+
+    __slots__ = ("name", "node", "sent")
+
+    def __init__(self, name: str, node: Node) -> None:
+        self.name = name
+        self.node = node
+        self.sent: Frame = {}
+
+
+class _Said:
+    """What a client was told of one block: the block, and which message for it this is."""
+
+    __slots__ = ("block", "number", "spoken")
+
+    def __init__(self) -> None:
+        self.block: Json = None
+        self.number = 1
+        self.spoken = False
+
+    def say(self, block: Json) -> dict[str, Any] | None:
+        """Give the ContentBlock of what was added; where it is no longer what was said, of all of
+        it, and that is another message. None when nothing is new."""
+        old, self.block = self.block, block
+        if old is block:
+            return None
+        added = _added(old, block)
+        if added is None and self.spoken:
+            self.number += 1
+            self.spoken = False
+        fresh = block_of(block) if added is None else {"type": "text", "text": added}
+        if fresh is None or added == "":
+            return None
+        self.spoken = True
+        return fresh
+
+
+class Acp:
+    """Says in ACP what a view shows; the `update` objects of `session/update` (`Encoder`).
+
+    `hidden` are names of tools that make no frame at any stage. `meta` gives what the backend
+    attached to a call, for `_meta`; it must not raise. `cwd` is put before relative paths in
+    `locations`. ACP clients show what their own people typed: messages of persons are sent of a
+    Snapshot, and of Patches only with `echo` (other people are in the conversation).
+
+    `feed` costs what changed.
+    """
+
+    def __init__(
+        self,
+        *,
+        hidden: Collection[str] = (),
+        meta: Attached | None = None,
+        cwd: str | None = None,
+        echo: bool = False,
+    ) -> None:
+        self._hidden = frozenset(hidden)
+        self._attached = meta
+        self._cwd = cwd
+        self._echo = echo
+        self._nodes: dict[str, Node] = {}
+        self._cards: dict[str, _Card] = {}
+        self._over: set[str] = set()
+        """The ids of the calls that got their terminal frame."""
+        self._said: dict[str, list[_Said]] = {}
+        self._asked: dict[str, dict[str, Node]] = {}
+        self._closed = 0
+        """The highest turn that is known to be closed."""
+        self._first: int | None = None
+
+    @staticmethod
+    def notification(session_id: str, update: Frame) -> Frame:
+        """The whole JSON-RPC message around an update."""
+        params = {"sessionId": session_id, "update": update}
+        return {"jsonrpc": "2.0", "method": "session/update", "params": params}
+
+    def feed(self, update: Snapshot | Patch) -> list[Frame]:
+        """The updates that a client needs now: removals first, the rest in View order."""
+        is_reload = isinstance(update, Snapshot)
+        gone, changed = self._read(_ops_of(update, self._nodes))
+        page_end = self._begin_at(update.window, is_reload=is_reload)
+        asked = self._take_permissions(gone, changed)
+        frames = self._remove(gone, changed)
+        past = {key for key in changed if key not in self._nodes} if page_end else frozenset()
+        self._nodes.update(changed)
+        touched = dict(changed)
+        for call_id in asked:
+            self._touch(f"tool:{call_id}", touched)
+        for card in self._close(update.open, changed.values()):
+            touched.setdefault(card.node.key, card.node)
+        for node in sorted(touched.values(), key=_spot):
+            is_past = node.key in past and node.anchor[0] < page_end and node.id not in self._cards
+            said = self._tell(node, echo=is_reload or self._echo)
+            if not (is_past and self._is_settled(node)):
+                frames += said
+        return frames
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def _read(self, ops: Iterable[Any]) -> tuple[list[str], dict[str, Node]]:
+        """Which Nodes went, and which are there new or changed. One that came again is in both."""
+        gone: dict[str, None] = {}
+        changed: dict[str, Node] = {}
+        for op in ops:
+            if type(op) is Put:
+                if op.node.kind in _SHOWN:
+                    changed[op.key] = op.node
+            elif type(op) is Remove:
+                changed.pop(op.key, None)
+                gone[op.key] = None
+            elif type(op) is TextOp or type(op) is Move:
+                node = changed.get(op.key) or self._nodes.get(op.key)
+                # Of the growing texts of a call, its arguments and its output, no frame speaks.
+                if node is not None and (type(op) is Move or node.kind != "tool"):
+                    changed[op.key] = _advanced(node, op)
+        return list(gone), changed
+
+    def _begin_at(self, window: Any, *, is_reload: bool) -> int:
+        """Take over where the window begins. When a page was put before it, gives where that page
+        ends, else 0. ACP cannot show it before what is there: it stays with the reload."""
+        if "first" not in window:
+            return 0
+        old, self._first = self._first, window["first"]
+        paged = not is_reload and old is not None and self._first is not None and self._first < old
+        return old or 0 if paged else 0
+
+    def _take_permissions(self, gone: list[str], changed: dict[str, Node]) -> set[str]:
+        """Take over what is asked about calls; gives the ids of those calls."""
+        calls = set()
+        for key in gone:
+            node = self._nodes.get(key)
+            if node is not None and node.kind == "permission":
+                calls.add(node.data["call_id"])
+                self._asked[node.data["call_id"]].pop(key, None)
+        for node in changed.values():
+            if node.kind == "permission":
+                calls.add(node.data["call_id"])
+                self._asked.setdefault(node.data["call_id"], {})[node.key] = node
+        return calls
+
+    def _touch(self, key: str, touched: dict[str, Node]) -> None:
+        node = self._nodes.get(key)
+        if node is not None:
+            touched.setdefault(key, node)
+
+    def _close(self, open_now: Any, nodes: Iterable[Node]) -> list[_Card]:
+        """Take over which turns are closed; gives the cards that this is news to."""
+        before = self._closed
+        for node in nodes:
+            if node.kind == "turn-tail" and node.turn is not None:
+                self._closed = max(self._closed, node.turn)
+        if type(open_now) is Object and "turn" in open_now:
+            self._closed = max(self._closed, open_now["turn"] - 1)
+        if self._closed == before:
+            return []
+        return [card for card in self._cards.values() if self._is_closed(card.node)]
+
+    def _is_closed(self, node: Node) -> bool:
+        return node.turn is not None and node.turn <= self._closed
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def _remove(self, gone: list[str], changed: dict[str, Node]) -> list[Frame]:
+        """Withdraw preparations that went. A dispatched call that went is only out of sight."""
+        frames = []
+        for key in gone:
+            node = self._nodes.pop(key, None)
+            card = self._cards.get(node.id) if node is not None and node.kind == "tool" else None
+            now = changed.get(key)
+            if card is None or card.node.data["stage"] != "preparing":
+                continue
+            if now is None or now.data["stage"] == "preparing":
+                frames.append(self._discard(card))
+        return frames
+
+    def _discard(self, card: _Card) -> Frame:
+        del self._cards[card.node.id]
+        meta = self._meta(card.node, card.name, phase="preparing", preparationDiscarded=True)
+        return _update(card.node.id, status="failed", content=[], _meta=meta)
+
+    def _tell(self, node: Node, *, echo: bool) -> list[Frame]:
+        """What is new in a Node."""
+        if node.kind == "tool":
+            return self._tell_call(node)
+        if node.kind == "assistant":
+            return self._tell_answer(node)
+        return self._tell_input(node, echo=echo) if node.kind in _PERSON else []
+
+    def _tell_call(self, node: Node) -> list[Frame]:
+        if node.id in self._over:
+            return []
+        card = self._cards.get(node.id)
+        name = node.data["name"] or (card.name if card else None)
+        if name is None or name in self._hidden:
+            # A result without its call may be that of a hidden tool: silent until it is known.
+            return [self._discard(card)] if card is not None and name is not None else []
+        end = self._end(node, name)
+        frames = []
+        if card is None:
+            card = self._cards[node.id] = _Card(name, node)
+            card.sent = self._fields(node, name)
+            frames.append({"sessionUpdate": "tool_call", "toolCallId": node.id, **card.sent})
+        elif end is None or node.data["started"] is not None:
+            frames += self._changes(card, node, name)
+        card.node, card.name = node, name
+        if end is not None:
+            frames.append(end)
+            self._over.add(node.id)
+            del self._cards[node.id]
+        return frames
+
+    def _changes(self, card: _Card, node: Node, name: str) -> list[Frame]:
+        """One update of what differs from what was sent; none when nothing does."""
+        old, new = card.sent, self._fields(node, name)
+        if same(old, new):
+            return []
+        card.sent = new
+        moved = old["status"] != new["status"]
+        kept = {"status", "_meta", "rawInput"} if moved else {"status", "_meta"}
+        fields = {
+            field: value
+            for field, value in new.items()
+            if field in kept or field not in old or not same(old[field], value)
+        }
+        return [_update(node.id, **fields)]
+
+    def _fields(self, node: Node, name: str) -> Frame:
+        """What is said of a call that is not over."""
+        data = node.data
+        dispatched = data["started"] is not None
+        runs = dispatched and data["waiting"] is None and not self._is_refused(node.id)
+        fields: Frame = {
+            "title": title_of(name, data["row"], complete=dispatched),
+            "kind": kind_of(name),
+            "status": "in_progress" if runs else "pending",
+            "rawInput": _arguments(data) if dispatched else self._asked_input(node.id),
+        }
+        if dispatched:
+            fields["locations"] = locations_of(name, data["arguments"], self._cwd)
+        phase = {"phase": "preparing"} if data["stage"] == "preparing" else {}
+        fields["_meta"] = self._meta(node, name, **phase)
+        return fields
+
+    def _end(self, node: Node, name: str) -> Frame | None:
+        """The terminal frame of a call; None when it is not over."""
+        data = node.data
+        outcome = data["outcome"]
+        if data["stage"] != "result":
+            out_of_sight = data["stage"] == "start" and node.key not in self._nodes
+            unsettled = outcome == "unsettled" or out_of_sight
+            if not (unsettled and self._is_closed(node)):
+                return None
+            return _update(node.id, status="failed", _meta=self._meta(node, name, unsettled=True))
+        frame = _update(node.id, status="completed" if outcome == "succeeded" else "failed")
+        said = blocks_of(data["content"])
+        frame["content"] = [{"type": "content", "content": block} for block in said]
+        output = output_of(data)
+        if output is not None:
+            frame["rawOutput"] = output
+        frame["_meta"] = self._meta(node, name)
+        return frame
+
+    def _meta(self, node: Node, name: str, **ours: Any) -> dict[str, Any]:
+        """What the backend attached, and ours beside it."""
+        parent = node.data["parent"]
+        meta = {} if parent is None else {"parentToolCallId": parent}
+        attached = {} if self._attached is None else thaw(freeze_object(self._attached(node)))
+        return {**meta, **attached, **ours, "toolName": name}
+
+    def _newest_question(self, call_id: str) -> Node | None:
+        asked = self._asked.get(call_id)
+        return max(asked.values(), key=_spot) if asked else None
+
+    def _is_refused(self, call_id: str) -> bool:
+        """Whether it was asked for and not allowed."""
+        question = self._newest_question(call_id)
+        return question is not None and question.data["decision"] in _NOT_ALLOWED
+
+    def _asked_input(self, call_id: str) -> Any:
+        """The input that people are, or were, asked about; `{}` when nobody asked."""
+        question = self._newest_question(call_id)
+        return {} if question is None else thaw(question.data["input"])
+
+    # -- messages ----------------------------------------------------------------------------
+
+    def _tell_answer(self, node: Node) -> list[Frame]:
+        """What its blocks say that was not said yet."""
+        blocks = node.data["blocks"]
+        said = self._said.setdefault(node.key, [])
+        said += [_Said() for _ in blocks[len(said) :]]
+        frames = []
+        for at, (told, block) in enumerate(zip(said, blocks, strict=False)):
+            fresh = told.say(block)
+            if fresh is None:
+                continue
+            again = f"~{told.number}" if told.number > 1 else ""
+            is_thought = type(block) is Object and block.get("type") == "reasoning"
+            kind = "agent_thought_chunk" if is_thought else "agent_message_chunk"
+            frames.append(_chunk(kind, f"{node.id}.{at}{again}", fresh))
+        return frames
+
+    def _tell_input(self, node: Node, *, echo: bool) -> list[Frame]:
+        """What a person said, once. Without `echo` their client has it already."""
+        key = f"user:{node.id}"
+        if key in self._said:
+            return []
+        self._said[key] = []
+        if not echo:
+            return []
+        contents = blocks_of(node.data["content"])
+        return [_chunk("user_message_chunk", node.id, content) for content in contents]
+
+    def _is_settled(self, node: Node) -> bool:
+        if node.kind == "tool":
+            return node.id not in self._cards
+        return node.kind != "assistant" or node.data["status"] != "running"
+
+
+def _ops_of(update: Snapshot | Patch, known: Iterable[str]) -> Iterable[Any]:
+    """A Snapshot is a Patch from what is known: what is not in it went, the rest is put."""
+    if isinstance(update, Patch):
+        return update.ops
+    keys = {node.key for node in update.nodes}
+    removed = [Remove(key) for key in known if key not in keys]
+    return [*removed, *(Put(node, None) for node in update.nodes)]
+
+
+def _advanced(node: Node, op: TextOp | Move) -> Node:
+    if isinstance(op, TextOp):
+        return grown(node, op)
+    return node.placed(op.position, node.turn, node.step)
+
+
+def _spot(node: Node) -> tuple[Position, str]:
+    return node.position, node.key
+
+
+def _arguments(data: Json) -> Any:
+    """The complete arguments of a dispatched call; their text, when they are no object."""
+    if data["arguments"] is not None:
+        return thaw(data["arguments"])
+    return str(data["arguments_text"] or "") or {}
+
+
+def _added(old: Json, new: Json) -> str | None:
+    """Give what `new` has behind `old`; None when it is no continuation. O(added), mostly."""
+    if type(old) is not Object or type(new) is not Object:
+        return None
+    if old.get("type") != new.get("type"):
+        return None
+    before, after = old.get("text"), new.get("text")
+    if type(before) is Text and type(after) is Text:
+        added = after.suffix_of(before)
+        if added is not None:
+            return added
+    if type(before) in (str, Text) and type(after) in (str, Text):
+        start, whole = str(before), str(after)
+        return whole[len(start) :] if whole.startswith(start) else None
+    return "" if same(old, new) else None
+
+
+def _update(call_id: str, **fields: Any) -> Frame:
+    return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **fields}
+
+
+def _chunk(kind: str, message_id: str, content: dict[str, Any]) -> Frame:
+    return {"sessionUpdate": kind, "messageId": message_id, "content": content}
