@@ -223,7 +223,8 @@ class Acp:
     def _discard(self, card: _Card) -> Frame:
         del self._cards[card.node.id]
         meta = self._meta(card.node, card.name, phase="preparing", preparationDiscarded=True)
-        return _update(card.node.id, status="failed", content=[], _meta=meta)
+        fields = {"status": "failed", "content": [], "_meta": meta}
+        return _frame("tool_call_update", card.node.id, fields)
 
     def _tell(self, node: Node, *, echo: bool) -> list[Frame]:
         """What is new in a Node."""
@@ -246,7 +247,7 @@ class Acp:
         if card is None:
             card = self._cards[node.id] = _Card(name, node)
             card.sent = self._fields(node, name)
-            frames.append({"sessionUpdate": "tool_call", "toolCallId": node.id, **card.sent})
+            frames.append(_frame("tool_call", node.id, card.sent))
         elif end is None or node.data["started"] is not None:
             frames += self._changes(card, node, name)
         card.node, card.name = node, name
@@ -269,10 +270,10 @@ class Acp:
             for field, value in new.items()
             if field in kept or field not in old or not same(old[field], value)
         }
-        return [_update(node.id, **fields)]
+        return [_frame("tool_call_update", node.id, fields)]
 
     def _fields(self, node: Node, name: str) -> Frame:
-        """What is said of a call that is not over."""
+        """What is said of a call that is not over, as frozen values: equal ones cost nothing."""
         data = node.data
         dispatched = data["started"] is not None
         runs = dispatched and data["waiting"] is None and not self._is_refused(node.id)
@@ -291,27 +292,25 @@ class Acp:
     def _end(self, node: Node, name: str) -> Frame | None:
         """The terminal frame of a call; None when it is not over."""
         data = node.data
-        outcome = data["outcome"]
-        if data["stage"] != "result":
-            out_of_sight = data["stage"] == "start" and node.key not in self._nodes
-            unsettled = outcome == "unsettled" or out_of_sight
-            if not (unsettled and self._is_closed(node)):
-                return None
-            return _update(node.id, status="failed", _meta=self._meta(node, name, unsettled=True))
-        frame = _update(node.id, status="completed" if outcome == "succeeded" else "failed")
-        said = blocks_of(data["content"])
-        frame["content"] = [{"type": "content", "content": block} for block in said]
-        output = output_of(data)
-        if output is not None:
-            frame["rawOutput"] = output
-        frame["_meta"] = self._meta(node, name)
-        return frame
+        if data["stage"] == "result":
+            content = [{"type": "content", "content": said} for said in blocks_of(data["content"])]
+            output = output_of(data)
+            said = {} if output is None else {"rawOutput": output}
+            status = "completed" if data["outcome"] == "succeeded" else "failed"
+            meta = self._meta(node, name)
+            fields = {"status": status, "content": content, **said, "_meta": meta}
+            return _frame("tool_call_update", node.id, fields)
+        out_of_sight = data["stage"] == "start" and node.key not in self._nodes
+        if not (self._is_closed(node) and (data["outcome"] == "unsettled" or out_of_sight)):
+            return None
+        meta = self._meta(node, name, unsettled=True)
+        return _frame("tool_call_update", node.id, {"status": "failed", "_meta": meta})
 
     def _meta(self, node: Node, name: str, **ours: Any) -> dict[str, Any]:
         """What the backend attached, and ours beside it."""
         parent = node.data["parent"]
         meta = {} if parent is None else {"parentToolCallId": parent}
-        attached = {} if self._attached is None else thaw(freeze_object(self._attached(node)))
+        attached = {} if self._attached is None else self._attached(node)
         return {**meta, **attached, **ours, "toolName": name}
 
     def _newest_question(self, call_id: str) -> Node | None:
@@ -323,10 +322,10 @@ class Acp:
         question = self._newest_question(call_id)
         return question is not None and question.data["decision"] in _NOT_ALLOWED
 
-    def _asked_input(self, call_id: str) -> Any:
+    def _asked_input(self, call_id: str) -> Json:
         """The input that people are, or were, asked about; `{}` when nobody asked."""
         question = self._newest_question(call_id)
-        return {} if question is None else thaw(question.data["input"])
+        return {} if question is None else question.data["input"]
 
     # -- messages ----------------------------------------------------------------------------
 
@@ -382,10 +381,10 @@ def _spot(node: Node) -> tuple[Position, str]:
     return node.position, node.key
 
 
-def _arguments(data: Json) -> Any:
+def _arguments(data: Json) -> Json:
     """The complete arguments of a dispatched call; their text, when they are no object."""
     if data["arguments"] is not None:
-        return thaw(data["arguments"])
+        return data["arguments"]
     return str(data["arguments_text"] or "") or {}
 
 
@@ -406,8 +405,9 @@ def _added(old: Json, new: Json) -> str | None:
     return "" if same(old, new) else None
 
 
-def _update(call_id: str, **fields: Any) -> Frame:
-    return {"sessionUpdate": "tool_call_update", "toolCallId": call_id, **fields}
+def _frame(kind: str, call_id: str, fields: Frame) -> Frame:
+    """A frame of a call, which shares nothing with what is kept."""
+    return {"sessionUpdate": kind, "toolCallId": call_id, **thaw(freeze_object(fields))}
 
 
 def _chunk(kind: str, message_id: str, content: dict[str, Any]) -> Frame:

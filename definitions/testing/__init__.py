@@ -1,0 +1,11 @@
+"""The public kit for people who add to this package: what every protocol must keep.
+
+Needs Hypothesis (`pip install conversation-assembler[testing]`). Not here: checks of Definitions,
+which know no business (`assembler.testing`).
+"""
+
+from __future__ import annotations
+
+from definitions.testing.encoders import About, Client, check_encoder
+
+__all__ = ["About", "Client", "check_encoder"]
