@@ -10,14 +10,15 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from assembler.engine.assembler import Assembler
 from assembler.engine.definition import Node
+from assembler.engine.events import Delta, Event
 from assembler.engine.patches import Patch, Snapshot, merge
 from assembler.engine.values import same
-from assembler.testing import Conversation, Spot, conversations
+from assembler.testing import Conversation, Operation, Spot, conversations
 from definitions.catalog import catalog
 from definitions.protocols import Encoder, Frame
 
@@ -62,6 +63,7 @@ def check_encoder(
     client: Callable[[], Client],
     *,
     max_examples: int = 50,
+    smallest: bool = True,
 ) -> None:
     """Fail when an encoder of a protocol breaks what it promises; one line in a test, seconds.
 
@@ -77,13 +79,16 @@ def check_encoder(
     - a frame speaks of one call, so that each withdrawal is a frame of its own;
     - frames are plain JSON, and whoever gets one may change it.
 
-    Raises `AssertionError` with the smallest conversation found.
+    Raises `AssertionError` with the smallest conversation found, which may take a minute or two;
+    with `smallest` false with the first one.
 
         def test_my_protocol():
             check_encoder(lambda hidden: MyProtocol(hidden=hidden), MyClient)
     """
+    phases = [phase for phase in Phase if smallest or phase is not Phase.shrink]
 
     @settings(
+        phases=phases,
         max_examples=max_examples,
         deadline=None,
         database=None,
@@ -91,6 +96,7 @@ def check_encoder(
         suppress_health_check=list(HealthCheck),
     )
     @given(_conversations(), st.integers(2, 4), st.booleans())
+    @example(_tour(), 3, True)
     def check(conversation: Conversation, pace: int, on_wire: bool) -> None:
         story = _Story(conversation, on_wire=on_wire)
         _check(story, pace, lambda: _Session(make(frozenset({_HIDDEN})), client()))
@@ -171,9 +177,44 @@ def _conversations() -> Any:
 
 
 def _has_turns(conversation: Conversation) -> bool:
-    """Whether each turn begins, as a backend writes it. (Its end may be missing.)"""
+    """Whether each turn begins, as a backend writes it; its end may be missing, as of a crash."""
     turns = {event.data["turn"] for event in conversation.log if event.type == "turn/start"}
     return all(event.data.get("turn", 1) in turns for event in conversation.log)
+
+
+def _tour() -> Conversation:
+    """What has to be seen in any case: every loss of several calls at once, every way to end."""
+    script: list[Operation] = []
+    facts = 0
+
+    def append(type_: str, **data: Any) -> None:
+        nonlocal facts
+        facts += 1
+        script.append(Operation("append", (Event(facts, type_, data, time=facts),)))
+
+    def emit(attempt: int, pieces: Iterable[tuple[str, dict[str, Any]]]) -> None:
+        for ordinal, (type_, data) in enumerate(pieces):
+            place = {"ordinal": ordinal, "after": facts, "index": attempt * 10 + ordinal}
+            delta = Delta(f"t{attempt}", 1, 1, type_, data, number=attempt, **place)
+            script.append(Operation("emit", (delta,)))
+
+    calls = [("tool-call", {"block": 1, **_named(call), "arguments": "{"}) for call in _CALLS]
+    words = [("reasoning", {"block": 0, "text": text}) for text in ("so", " then")]
+    append("turn/start", turn=1)
+    append("step/start", turn=1, step=1)
+    emit(1, [*words, *calls])
+    script.append(Operation("settle", ("t1", "abandoned")))
+    emit(2, [*words, *calls])
+    content = [{"type": "reasoning", "text": "so then"}]
+    append("assistant/message", turn=1, step=1, message_id="a1", content=content)
+    for call in _CALLS:
+        append("tool/call", turn=1, step=1, **_named(call), arguments='{"path":"/a"}')
+        append("permission/request", call_id=call, request_id="q1", input={"path": "/a"})
+    append("permission/answer", call_id="open1", request_id="q1", decision="allow")
+    append("tool/result", call_id="open1", content=[{"type": "text", "text": "done"}])
+    append("turn/end", turn=1, reason="cancelled")
+    append("tool/result", call_id="open2", content=[{"type": "text", "text": "late"}])
+    return Conversation(tuple(script))
 
 
 class _Story:
@@ -245,7 +286,11 @@ class _Session:
 
     def feed(self, updates: Iterable[Snapshot | Patch]) -> None:
         for update in updates:
-            for frame in self._encoder.feed(update):
+            try:
+                frames = self._encoder.feed(update)
+            except Exception as fault:
+                raise AssertionError(f"feed raised {type(fault).__name__}: {fault}") from fault
+            for frame in frames:
                 self._take(frame)
 
     def _take(self, frame: Frame) -> None:
