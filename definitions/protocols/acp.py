@@ -270,6 +270,8 @@ class Acp:
             for field, value in new.items()
             if field in kept or field not in old or not same(old[field], value)
         }
+        if "locations" in old and "locations" not in new:
+            fields["locations"] = []
         return [_frame("tool_call_update", node.id, fields)]
 
     def _fields(self, node: Node, name: str) -> Frame:
@@ -283,8 +285,9 @@ class Acp:
             "status": "in_progress" if runs else "pending",
             "rawInput": _arguments(data) if dispatched else self._asked_input(node.id),
         }
-        if dispatched:
-            fields["locations"] = locations_of(name, data["arguments"], self._cwd)
+        places = locations_of(name, data["arguments"], self._cwd) if dispatched else []
+        if places:
+            fields["locations"] = places
         phase = {"phase": "preparing"} if data["stage"] == "preparing" else {}
         fields["_meta"] = self._meta(node, name, **phase)
         return fields

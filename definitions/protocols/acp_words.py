@@ -114,8 +114,9 @@ def _file(block: Object) -> dict[str, Any] | None:
     """Say a file: as a link, a picture, a sound, or what is embedded."""
     url, data, media = block.get("url"), block.get("data"), block.get("media_type")
     media = media if _is_text(media) else "application/octet-stream"
-    name = block.get("name") if _is_text(block.get("name")) else media
+    name = block.get("name") if _is_text(block.get("name")) else ""
     if _is_text(url):
+        name = name or url.rstrip("/").rpartition("/")[2] or url
         return {"type": "resource_link", "uri": url, "name": name, "mimeType": media}
     if not _is_text(data):
         return None
@@ -123,7 +124,7 @@ def _file(block: Object) -> dict[str, Any] | None:
     if family in ("image", "audio"):
         return {"type": family, "data": data, "mimeType": media}
     # An embedded resource has to have an address, and this one has none of its own.
-    resource = {"uri": f"attachment:{name}", "blob": data, "mimeType": media}
+    resource = {"uri": f"attachment:{name or media}", "blob": data, "mimeType": media}
     return {"type": "resource", "resource": resource}
 
 
