@@ -49,10 +49,10 @@ class _Card:
 
     __slots__ = ("name", "node", "sent")
 
-    def __init__(self, name: str, node: Node) -> None:
+    def __init__(self, name: str, node: Node, sent: Frame) -> None:
         self.name = name
         self.node = node
-        self.sent: Frame = {}
+        self.sent = sent
 
 
 class _Said:
@@ -87,8 +87,8 @@ class Acp:
 
     `hidden` are names of tools that make no frame at any stage. `meta` gives what the backend
     attached to a call, for `_meta`; it must not raise. `cwd` is put before relative paths in
-    `locations`. ACP clients show what their own people typed: messages of persons are sent of a
-    Snapshot, and of Patches only with `echo` (other people are in the conversation).
+    `locations`. A client shows by itself what was typed there: messages of persons are sent when it
+    comes (of the first Snapshot), and later only with `echo` (others type as well).
 
     `feed` costs what changed.
     """
@@ -113,7 +113,9 @@ class Acp:
         self._asked: dict[str, dict[str, Node]] = {}
         self._closed = 0
         """The highest turn that is known to be closed."""
+        self._begun = False
         self._first: int | None = None
+        """Where the window begins; None: nothing is loaded."""
 
     @staticmethod
     def notification(session_id: str, update: Frame) -> Frame:
@@ -123,21 +125,19 @@ class Acp:
 
     def feed(self, update: Snapshot | Patch) -> list[Frame]:
         """The updates that a client needs now: removals first, the rest in View order."""
-        is_reload = isinstance(update, Snapshot)
+        echo = self._echo or (not self._begun and isinstance(update, Snapshot))
+        self._begun = True
         gone, changed = self._read(_ops_of(update, self._nodes))
-        page_end = self._begin_at(update.window, is_reload=is_reload)
-        asked = self._take_permissions(gone, changed)
+        page_end = self._begin_at(update.window)
         frames = self._remove(gone, changed)
-        past = {key for key in changed if key not in self._nodes} if page_end else frozenset()
+        new = changed.keys() - self._nodes.keys()
         self._nodes.update(changed)
         touched = dict(changed)
-        for call_id in asked:
-            self._touch(f"tool:{call_id}", touched)
-        for card in self._close(update.open, changed.values()):
-            touched.setdefault(card.node.key, card.node)
+        for node in (*self._take_permissions(changed), *self._close(update.open, changed)):
+            touched.setdefault(node.key, node)
         for node in sorted(touched.values(), key=_spot):
-            is_past = node.key in past and node.anchor[0] < page_end and node.id not in self._cards
-            said = self._tell(node, echo=is_reload or self._echo)
+            is_past = node.key in new and node.anchor[0] < page_end and node.id not in self._cards
+            said = self._tell(node, echo=echo)
             if not (is_past and self._is_settled(node)):
                 frames += said
         return frames
@@ -162,45 +162,35 @@ class Acp:
                     changed[op.key] = _advanced(node, op)
         return list(gone), changed
 
-    def _begin_at(self, window: Any, *, is_reload: bool) -> int:
+    def _begin_at(self, window: Any) -> int:
         """Take over where the window begins. When a page was put before it, gives where that page
         ends, else 0. ACP cannot show it before what is there: it stays with the reload."""
-        if "first" not in window:
-            return 0
-        old, self._first = self._first, window["first"]
-        paged = not is_reload and old is not None and self._first is not None and self._first < old
-        return old or 0 if paged else 0
+        old = self._first
+        if "first" in window:
+            self._first = window["first"]
+        return old if old and self._first and self._first < old else 0
 
-    def _take_permissions(self, gone: list[str], changed: dict[str, Node]) -> set[str]:
-        """Take over what is asked about calls; gives the ids of those calls."""
-        calls = set()
-        for key in gone:
-            node = self._nodes.get(key)
-            if node is not None and node.kind == "permission":
-                calls.add(node.data["call_id"])
-                self._asked[node.data["call_id"]].pop(key, None)
+    def _take_permissions(self, changed: dict[str, Node]) -> list[Node]:
+        """Take over what is asked about calls; gives the Nodes of those calls."""
+        calls = {}
         for node in changed.values():
             if node.kind == "permission":
-                calls.add(node.data["call_id"])
-                self._asked.setdefault(node.data["call_id"], {})[node.key] = node
-        return calls
+                call_id = node.data["call_id"]
+                self._asked.setdefault(call_id, {})[node.key] = node
+                calls[call_id] = self._nodes.get(f"tool:{call_id}")
+        return [node for node in calls.values() if node is not None]
 
-    def _touch(self, key: str, touched: dict[str, Node]) -> None:
-        node = self._nodes.get(key)
-        if node is not None:
-            touched.setdefault(key, node)
-
-    def _close(self, open_now: Any, nodes: Iterable[Node]) -> list[_Card]:
-        """Take over which turns are closed; gives the cards that this is news to."""
+    def _close(self, open_now: Any, changed: dict[str, Node]) -> list[Node]:
+        """Take over which turns are closed; gives the calls, not over yet, that this is news to."""
         before = self._closed
-        for node in nodes:
+        for node in changed.values():
             if node.kind == "turn-tail" and node.turn is not None:
                 self._closed = max(self._closed, node.turn)
         if type(open_now) is Object and "turn" in open_now:
             self._closed = max(self._closed, open_now["turn"] - 1)
         if self._closed == before:
             return []
-        return [card for card in self._cards.values() if self._is_closed(card.node)]
+        return [card.node for card in self._cards.values() if self._is_closed(card.node)]
 
     def _is_closed(self, node: Node) -> bool:
         return node.turn is not None and node.turn <= self._closed
@@ -245,21 +235,22 @@ class Acp:
         end = self._end(node, name)
         frames = []
         if card is None:
-            card = self._cards[node.id] = _Card(name, node)
-            card.sent = self._fields(node, name)
+            card = self._cards[node.id] = _Card(name, node, self._fields(node, name))
             frames.append(_frame("tool_call", node.id, card.sent))
-        elif end is None or node.data["started"] is not None:
-            frames += self._changes(card, node, name)
-        card.node, card.name = node, name
+        else:
+            card.name, card.node = name, node
+            if end is None or node.data["started"] is not None:
+                frames += self._changes(card)
         if end is not None:
             frames.append(end)
             self._over.add(node.id)
+            self._asked.pop(node.id, None)
             del self._cards[node.id]
         return frames
 
-    def _changes(self, card: _Card, node: Node, name: str) -> list[Frame]:
+    def _changes(self, card: _Card) -> list[Frame]:
         """One update of what differs from what was sent; none when nothing does."""
-        old, new = card.sent, self._fields(node, name)
+        old, new = card.sent, self._fields(card.node, card.name)
         if same(old, new):
             return []
         card.sent = new
@@ -272,7 +263,7 @@ class Acp:
         }
         if "locations" in old and "locations" not in new:
             fields["locations"] = []
-        return [_frame("tool_call_update", node.id, fields)]
+        return [_frame("tool_call_update", card.node.id, fields)]
 
     def _fields(self, node: Node, name: str) -> Frame:
         """What is said of a call that is not over, as frozen values: equal ones cost nothing."""
@@ -285,7 +276,7 @@ class Acp:
             "status": "in_progress" if runs else "pending",
             "rawInput": _arguments(data) if dispatched else self._asked_input(node.id),
         }
-        places = locations_of(name, data["arguments"], self._cwd) if dispatched else []
+        places = locations_of(name, data["arguments"], self._cwd)
         if places:
             fields["locations"] = places
         phase = {"phase": "preparing"} if data["stage"] == "preparing" else {}

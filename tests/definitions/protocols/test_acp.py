@@ -183,6 +183,22 @@ def test_a_preparation_that_comes_and_runs_in_one_flush_says_both() -> None:
     ]
 
 
+def test_it_says_with_which_input_it_runs_also_when_there_is_none() -> None:
+    story = Story()
+    story.prepares()
+    (frame,) = story.happens(call(arguments="{}"))
+    assert frame["rawInput"] == {}
+
+
+def test_the_title_is_that_of_the_row() -> None:
+    story = Story()
+    (announced,) = story.prepares()
+    (runs,) = story.happens(call())
+    row = story.assembler.view()["tool:c1"].data["row"]
+    assert announced["title"] == title_of("read", row, complete=False)
+    assert runs["title"] == title_of("read", row, complete=True) != announced["title"]
+
+
 def test_arguments_that_are_no_object_are_sent_as_they_are() -> None:
     story = Story()
     (frame,) = story.happens(call(arguments="{oops"))
@@ -330,6 +346,22 @@ def test_a_question_before_the_dispatch_tells_what_is_asked() -> None:
     assert statuses(story.happens(call())) == [("tool_call_update", "c1", "in_progress")]
 
 
+def test_of_two_questions_the_newer_one_is_told() -> None:
+    story = Story()
+    story.prepares()
+    story.happens(asks(path="/b"))
+    type_, data = asks(path="/a")
+    assert untitled(story.happens((type_, {**data, "request_id": "p2"}))) == [
+        {
+            "sessionUpdate": "tool_call_update",
+            "toolCallId": "c1",
+            "status": "pending",
+            "rawInput": {"path": "/a"},
+            "_meta": PREPARING,
+        }
+    ]
+
+
 def test_what_was_refused_never_runs() -> None:
     story = Story()
     story.prepares()
@@ -424,6 +456,19 @@ def test_text_that_begins_as_the_one_that_was_given_up_goes_on() -> None:
     ]
 
 
+def test_a_block_that_is_no_text_is_told_once() -> None:
+    story = Story()
+    text, block = {"type": "text", "text": "x"}, {"type": "json", "value": 1}
+    story.says("text", text="x")
+    (frame,) = story.says("block-end", block=1, value=block)
+    assert (frame["messageId"], frame["content"]["text"]) == ("1.1.1", "1")
+    type_, data = message()
+    interrupted = {**data, "content": [text, dict(block)], "interrupted": True}
+    assert story.happens((type_, interrupted)) == []
+    (other,) = story.happens((type_, {**data, "content": [text, {**block, "value": 2}]}))
+    assert (other["messageId"], other["content"]["text"]) == ("1.1.1~2", "2")
+
+
 USER = ("user/message", {"message_id": "m1", "content": [{"type": "text", "text": "Hi"}]})
 
 
@@ -460,32 +505,63 @@ def test_what_the_backend_attached_stays() -> None:
 
 
 def test_content_is_said_in_the_words_of_acp() -> None:
+    pdf = {"uri": "attachment:a.pdf", "blob": "aa", "mimeType": "application/pdf"}
+    odd = {"uri": "attachment:application/octet-stream", "blob": "aa"}
+    page = {"uri": "https://example.org/a.html", "name": "a.html", "mimeType": "text/html"}
+    said = [
+        ({"type": "text", "text": "a"}, {"type": "text", "text": "a"}),
+        ({"type": "reasoning", "text": "b"}, {"type": "text", "text": "b"}),
+        ({"type": "json", "value": {"n": 1}}, {"type": "text", "text": '{"n":1}'}),
+        (file("image/png"), {"type": "image", "data": "aa", "mimeType": "image/png"}),
+        (file("audio/wav"), {"type": "audio", "data": "aa", "mimeType": "audio/wav"}),
+        (file("application/pdf", name="a.pdf"), {"type": "resource", "resource": pdf}),
+        (
+            file(None),
+            {"type": "resource", "resource": {**odd, "mimeType": "application/octet-stream"}},
+        ),
+        (file("text/html", url=page["uri"]), {"type": "resource_link", **page}),
+        (
+            file("text/html", url="x:", name="n"),
+            {"type": "resource_link", **page, "uri": "x:", "name": "n"},
+        ),
+        (file("text/html", url="/"), {"type": "resource_link", **page, "uri": "/", "name": "/"}),
+        ({"type": "file"}, None),
+        ({"type": "provider", "provider": "x", "raw": {}}, None),
+        ({"type": "text", "text": ""}, None),
+        ({"type": "text", "text": 1}, None),
+        ("odd", None),
+    ]
     story = Story()
     story.happens(call())
-    content = [
-        {"type": "text", "text": "a"},
-        {"type": "json", "value": {"n": 1}},
-        {"type": "file", "media_type": "image/png", "data": "aa"},
-        {"type": "file", "media_type": "audio/wav", "data": "aa"},
-        {"type": "file", "media_type": "application/pdf", "data": "aa", "name": "a.pdf"},
-        {"type": "file", "media_type": "text/html", "url": "https://example.org/a.html"},
-        {"type": "file"},
-        {"type": "provider", "provider": "x", "raw": {}},
-        {"type": "text", "text": ""},
-        "odd",
-    ]
+    content = [block for block, _ in said]
     (frame,) = story.happens(("tool/result", {"call_id": "c1", "content": content}))
-    pdf = {"uri": "attachment:a.pdf", "blob": "aa", "mimeType": "application/pdf"}
-    link = {"uri": "https://example.org/a.html", "name": "a.html", "mimeType": "text/html"}
-    assert [block["content"] for block in frame["content"]] == [
-        {"type": "text", "text": "a"},
-        {"type": "text", "text": '{"n":1}'},
-        {"type": "image", "data": "aa", "mimeType": "image/png"},
-        {"type": "audio", "data": "aa", "mimeType": "audio/wav"},
-        {"type": "resource", "resource": pdf},
-        {"type": "resource_link", **link},
+    assert frame["content"] == [
+        {"type": "content", "content": words} for _, words in said if words is not None
     ]
-    assert frame["rawOutput"] == {"n": 1}
+
+
+def file(media_type: str | None, **more: Any) -> dict[str, Any]:
+    return {"type": "file", "media_type": media_type, "data": "aa", **more}
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "expected"),
+    [
+        ([], None, None),
+        ([{"n": 1}], None, {"n": 1}),
+        ([1, 2], None, [1, 2]),
+        ([], {"name": "x"}, {"error": {"name": "x"}}),
+        ([1], {"name": "x"}, {"error": {"name": "x"}, "value": 1}),
+    ],
+)
+def test_raw_output_is_what_content_does_not_say(values: Any, error: Any, expected: Any) -> None:
+    story = Story()
+    story.happens(call())
+    content = [{"type": "json", "value": value} for value in values]
+    content += [{"type": "text", "text": "and text"}]
+    data = {"call_id": "c1", "content": content, "error": error}
+    (frame,) = story.happens(("tool/result", data))
+    assert frame.get("rawOutput") == expected
 
 
 @pytest.mark.parametrize(
@@ -495,6 +571,9 @@ def test_content_is_said_in_the_words_of_acp() -> None:
         ("/work", {"path": "./a.py", "line": 3}, [{"path": "/work/a.py", "line": 3}]),
         ("/work/", {"file_path": "b/a.py"}, [{"path": "/work/b/a.py"}]),
         (None, {"path": "C:\\a.py", "offset": True}, [{"path": "C:\\a.py"}]),
+        (None, {"path": "\\\\host\\a.py", "line": 0}, [{"path": "\\\\host\\a.py", "line": 0}]),
+        (None, {"path": "C:/a.py", "line": -1}, [{"path": "C:/a.py"}]),
+        (None, {"path": "", "file": "/a"}, [{"path": "/a"}]),
         (None, {"query": "x"}, None),
     ],
 )
@@ -574,7 +653,7 @@ def test_a_snapshot_in_between_brings_what_was_missed() -> None:
         ("tool_call_update", "c1", "failed"),
         ("tool_call_update", "c2", "in_progress"),
     ]
-    assert texts(frames[2:]) == [("user_message_chunk", "m1", "Hi")]
+    assert frames[2:] == []  # what was typed meanwhile, its client has
 
 
 def test_an_older_page_is_not_told_behind_what_is_newer() -> None:
@@ -600,6 +679,57 @@ def test_a_call_out_of_sight_still_ends() -> None:
     assert statuses(story.happens(result())) == [("tool_call_update", "c1", "completed")]
 
 
+def test_a_call_out_of_sight_fails_with_its_turn() -> None:
+    story = Story()
+    story.happens(call())
+    story.assembler.load([Event(9, "turn/start", {"turn": 1})], has_more=True)
+    story.flush()
+    story.facts = 9
+    (frame,) = story.happens(END)
+    assert (frame["status"], frame["_meta"]["unsettled"]) == ("failed", True)
+
+
+def test_what_is_being_said_is_told_also_when_a_page_comes_with_it() -> None:
+    assembler, acp = Assembler(catalog()), Acp()
+    log = [Event(1, *TURN), Event(2, *STEP), Event(3, *USER), Event(4, "vendor/note", {})]
+    assembler.load(log[3:], has_more=True)
+    acp.feed(assembler.flush()["chat"])
+    assembler.emit(Delta("a1", 1, 1, "text", {"block": 0, "text": "Hm"}, after=2, index=1))
+    assembler.prepend(log[:3], has_more=False)
+    frames = checked(acp.feed(assembler.flush()["chat"]))
+    assert texts(frames) == [("agent_message_chunk", "1.1.0", "Hm")]
+
+
+def test_frames_of_one_flush_stand_in_the_order_of_the_view() -> None:
+    story = Story()
+    story.prepares("c2")
+    story.prepares("c1", attempt="a2")
+    story.happens(call("c1"), call("c2"), STEP_END)
+    story.settles("completed")
+    story.settles("completed", "a2")
+    keys = [node.id for node in story.assembler.view() if node.kind == "tool"]
+    assert [name for _, name, _ in statuses(story.happens(END))] == keys == ["c1", "c2"]
+
+
+def test_what_came_and_went_between_two_patches_is_not_told() -> None:
+    story = Story()
+    data = {"block": 0, "call_id": "c1", "name": "read", "arguments": ""}
+    story.assembler.emit(Delta("a1", 1, 1, "tool-call", data, after=2, index=1))
+    came = story.assembler.flush()["chat"]
+    story.assembler.settle("a1", "abandoned")
+    assert story.acp.feed(merge(came, story.assembler.flush()["chat"])) == []
+
+
+def test_a_preparation_that_went_and_ran_between_two_patches_runs() -> None:
+    story = Story()
+    story.prepares()
+    story.assembler.settle("a1", "abandoned")
+    went = story.assembler.flush()["chat"]
+    story.assembler.append(Event(3, *call()))
+    frames = checked(story.acp.feed(merge(went, story.assembler.flush()["chat"])))
+    assert statuses(frames) == [("tool_call_update", "c1", "in_progress")]
+
+
 def test_one_story_whenever_the_editor_came() -> None:
     check_encoder(lambda hidden: Acp(hidden=hidden, echo=True), Editor)
 
@@ -611,6 +741,14 @@ def test_a_seeded_fault_is_found(broken: type[Acp]) -> None:
 
 
 # --- sending
+
+
+def test_a_notification_is_json_rpc() -> None:
+    assert Acp.notification("s1", {"sessionUpdate": "x"}) == {
+        "jsonrpc": "2.0",
+        "method": "session/update",
+        "params": {"sessionId": "s1", "update": {"sessionUpdate": "x"}},
+    }
 
 
 def test_a_send_that_fails_does_not_stop_the_others() -> None:
