@@ -23,7 +23,7 @@ from typing import Any
 
 from assembler.engine.definition import Node
 from assembler.engine.events import Position
-from assembler.engine.patches import Move, Patch, Put, Remove, Snapshot, TextOp, grown
+from assembler.engine.patches import Patch, Put, Remove, Snapshot, TextOp, grown
 from assembler.engine.values import Json, Object, Text, freeze_object, same, thaw
 from definitions.protocols.acp_words import (
     block_of,
@@ -155,11 +155,11 @@ class Acp:
             elif type(op) is Remove:
                 changed.pop(op.key, None)
                 gone[op.key] = None
-            elif type(op) is TextOp or type(op) is Move:
+            elif type(op) is TextOp:
                 node = changed.get(op.key) or self._nodes.get(op.key)
                 # Of the growing texts of a call, its arguments and its output, no frame speaks.
-                if node is not None and (type(op) is Move or node.kind != "tool"):
-                    changed[op.key] = _advanced(node, op)
+                if node is not None and node.kind != "tool":
+                    changed[op.key] = grown(node, op)
         return list(gone), changed
 
     def _begin_at(self, window: Any) -> int:
@@ -254,8 +254,9 @@ class Acp:
         if same(old, new):
             return []
         card.sent = new
-        moved = old["status"] != new["status"]
-        kept = {"status", "_meta", "rawInput"} if moved else {"status", "_meta"}
+        kept = {"status", "_meta"}
+        if old["status"] != new["status"]:
+            kept.add("rawInput")
         fields = {
             field: value
             for field, value in new.items()
@@ -363,12 +364,6 @@ def _ops_of(update: Snapshot | Patch, known: Iterable[str]) -> Iterable[Any]:
     keys = {node.key for node in update.nodes}
     removed = [Remove(key) for key in known if key not in keys]
     return [*removed, *(Put(node, None) for node in update.nodes)]
-
-
-def _advanced(node: Node, op: TextOp | Move) -> Node:
-    if isinstance(op, TextOp):
-        return grown(node, op)
-    return node.placed(op.position, node.turn, node.step)
 
 
 def _spot(node: Node) -> tuple[Position, str]:

@@ -131,10 +131,9 @@ def _file(block: Object) -> dict[str, Any] | None:
 def output_of(data: Object) -> Any:
     """Give what a result says beside its content: its error, the values of its JSON blocks; None
     when there is neither. Text is not said twice."""
-    content = data.get("content")
     values = [
         thaw(block.get("value"))
-        for block in (content if type(content) is tuple else ())
+        for block in data["content"]
         if type(block) is Object and block.get("type") == "json"
     ]
     value = values[0] if len(values) == 1 else values or None

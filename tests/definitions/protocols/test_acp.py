@@ -212,6 +212,7 @@ def test_a_name_that_grows_is_told() -> None:
     assert frame["sessionUpdate"] == "tool_call_update"
     assert (frame["kind"], frame["status"]) == ("execute", "pending")
     assert frame["_meta"] == {"phase": "preparing", "toolName": "bash"}
+    assert "rawInput" not in frame  # as it was
 
 
 # --- what is given up
@@ -327,6 +328,7 @@ def test_a_call_that_waits_stays_pending_with_its_whole_input() -> None:
     assert "phase" not in frames[0]["_meta"]
     (allowed,) = story.happens(answers("allow", updated_input={"path": "/b"}))
     assert (allowed["status"], allowed["rawInput"]) == ("in_progress", {"path": "/b"})
+    assert allowed["locations"] == [{"path": "/b"}]
 
 
 def test_a_call_that_waits_begins_pending() -> None:
@@ -479,6 +481,16 @@ def test_what_a_person_said_is_told_on_a_reload_alone() -> None:
     assert story.acp.feed(story.assembler.view().snapshot()) == []
 
 
+def test_each_message_is_told() -> None:
+    story = Story()
+    story.happens(USER, ("user/message", {**USER[1], "message_id": "m2"}))
+    type_, data = message("one")
+    story.happens((type_, data), STEP_END, (type_, {**data, "step": 2}))
+    said = [(kind, name) for kind, name, _ in texts(story.reload())]
+    user, agent = "user_message_chunk", "agent_message_chunk"
+    assert said == [(user, "m1"), (user, "m2"), (agent, "1.1.0"), (agent, "1.2.0")]
+
+
 def test_with_echo_what_a_person_said_is_told_at_once() -> None:
     assert texts(Story(echo=True).happens(USER)) == [("user_message_chunk", "m1", "Hi")]
 
@@ -525,7 +537,12 @@ def test_content_is_said_in_the_words_of_acp() -> None:
             {"type": "resource_link", **page, "uri": "x:", "name": "n"},
         ),
         (file("text/html", url="/"), {"type": "resource_link", **page, "uri": "/", "name": "/"}),
+        (
+            file("text/html", url="x/", name=1),
+            {"type": "resource_link", **page, "uri": "x/", "name": "x"},
+        ),
         ({"type": "file"}, None),
+        ({**file("image/png"), "type": "vendor"}, None),
         ({"type": "provider", "provider": "x", "raw": {}}, None),
         ({"type": "text", "text": ""}, None),
         ({"type": "text", "text": 1}, None),
@@ -580,6 +597,13 @@ def test_raw_output_is_what_content_does_not_say(values: Any, error: Any, expect
 def test_locations_are_absolute(cwd: str | None, arguments: Any, expected: Any) -> None:
     (frame,) = Story(cwd=cwd).happens(call(arguments=json.dumps(arguments)))
     assert frame.get("locations") == expected
+
+
+def test_what_is_edited_has_a_place_and_what_is_run_has_none() -> None:
+    story = Story()
+    (edits, runs) = story.happens(call("c1", "write"), call("c2", "bash"))
+    assert edits["locations"] == [{"path": "/a"}]
+    assert "locations" not in runs
 
 
 def test_a_place_that_no_longer_holds_is_taken_back() -> None:
