@@ -24,7 +24,7 @@ from typing import Any
 from assembler.engine.definition import Node
 from assembler.engine.events import Position
 from assembler.engine.patches import Patch, Put, Remove, Snapshot, TextOp, grown
-from assembler.engine.values import Json, Object, Text, freeze_object, same, thaw
+from assembler.engine.values import NODE_DEPTH_MAX, Json, Object, Text, freeze_object, same, thaw
 from definitions.protocols.acp_words import (
     block_of,
     blocks_of,
@@ -396,7 +396,11 @@ def _added(old: Json, new: Json) -> str | None:
 
 def _frame(kind: str, call_id: str, fields: Frame) -> Frame:
     """A frame of a call, which shares nothing with what is kept."""
-    return {"sessionUpdate": kind, "toolCallId": call_id, **thaw(freeze_object(fields))}
+    return {
+        "sessionUpdate": kind,
+        "toolCallId": call_id,
+        **thaw(freeze_object(fields, NODE_DEPTH_MAX)),
+    }
 
 
 def _chunk(kind: str, message_id: str, content: dict[str, Any]) -> Frame:

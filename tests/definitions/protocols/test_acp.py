@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from assembler import Assembler, Delta, Event, Text, merge
-from assembler.engine.values import freeze_object
+from assembler.engine.values import DEPTH_MAX, freeze_object
 from definitions import catalog
 from definitions.families import CATEGORIES, FAMILIES
 from definitions.protocols import Acp, send_each
@@ -213,6 +213,13 @@ def test_a_name_that_grows_is_told() -> None:
     assert (frame["kind"], frame["status"]) == ("execute", "pending")
     assert frame["_meta"] == {"phase": "preparing", "toolName": "bash"}
     assert "rawInput" not in frame  # as it was
+
+
+def test_arguments_as_deep_as_an_event_may_be_are_sent() -> None:
+    story = Story()
+    deep = '{"a":' * (DEPTH_MAX - 1) + "{}" + "}" * (DEPTH_MAX - 1)
+    (frame,) = story.happens(call(arguments=deep))
+    assert frame["rawInput"] == json.loads(deep)
 
 
 # --- what is given up
