@@ -64,6 +64,9 @@ class Adapter(ABC):
     def take(self, chunk: Mapping[str, Any], event: str | None) -> None:
         """Say to `answer` what a chunk means; `event` is its name in an event stream."""
 
+    def done(self) -> None:  # noqa: B027 - most formats say the same in a chunk
+        """Say to `answer` what it means that the stream has said its last word (`[DONE]`)."""
+
     def close(self) -> None:  # noqa: B027 - most formats close each block by itself
         """Say to `answer` what the end of the stream means."""
 
@@ -71,5 +74,7 @@ class Adapter(ABC):
         for chunk in chunks:
             if chunk.data is None:
                 self.answer.lose()
+            elif chunk.is_last_word:
+                self.done()
             else:
                 self.take(chunk.data, chunk.event)

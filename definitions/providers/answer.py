@@ -167,12 +167,12 @@ class Answer:
         return call
 
     def identify(self, call: CallBlock, *, hint: object = None, name: object = None) -> None:
-        """Learn the provider's id and the whole name of a call; what is empty says nothing.
+        """Learn the provider's id and the whole name of a call; what is known says nothing.
 
         The first id stays, a later name replaces an earlier one.
         """
         hinted, named = text(hint), text(name)
-        if not (hinted or named):
+        if not ((hinted and not call.hint) or (named and named != call.name)):
             return
         self.goes_on()
         if hinted and not call.hint:
@@ -192,9 +192,9 @@ class Answer:
         """Add a piece of the arguments; what is no text (an object) is all of them."""
         if not isinstance(value, str):
             self.argue_whole(call, value)
-            return
-        self.goes_on()
-        self._argue(call, call.halves.take(value))
+        elif value:
+            self.goes_on()
+            self._argue(call, call.halves.take(value))
 
     def _argue(self, call: CallBlock, piece: str) -> None:
         if not piece:
@@ -256,7 +256,7 @@ class Answer:
             value = {"type": "tool-call", "call_id": call.id, "name": call.name}
             whole_block = {**value, "arguments": verdict.text}
             self._emit("block-end", {"block": call.number, "value": whole_block})
-        if verdict.arguments is not None and call.ran_by == "host":
+        if verdict.arguments is not None and call.ran_by == "host" and not self._is_lost:
             self.hints.append(Hint(call.id, call.name, verdict.arguments))
 
     def _tell_apart(self, call: CallBlock) -> None:
@@ -354,6 +354,11 @@ class Answer:
         if not self.ended:
             return "no-terminal"
         return "stream-error" if self.broken else None
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether it is certain already that no call of it will run."""
+        return self.failed or self.stop_reason in _CUT
 
     def settle(self) -> Response:
         """Nothing follows: say what the response was."""

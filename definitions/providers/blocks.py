@@ -132,9 +132,14 @@ class CallBlock:
         return self.verdict
 
     @property
+    def has_arguments(self) -> bool:
+        """Whether anything was said of its arguments."""
+        return bool(self.pieces or self.snapshots)
+
+    @property
     def is_nothing(self) -> bool:
         """Whether nobody said anything about it: no id, no name, no argument."""
-        return not (self.hint or self.name or self.pieces or self.snapshots)
+        return not (self.hint or self.name or self.has_arguments)
 
 
 Block = TextBlock | RawBlock | CallBlock

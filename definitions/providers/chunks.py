@@ -16,15 +16,19 @@ from definitions.providers.framing import Frame, Frames
 
 __all__ = ["Chunk", "Chunks"]
 
+_LAST_WORD = "[DONE]"
+
 
 class Chunk(Struct, frozen=True):
     """One decoded chunk. `event` is the name that an event stream gave it.
 
     `data` None: something that was to be an object and cannot be read; there may be a hole.
+    `is_last_word`: none at all, the stream says that it is over (`[DONE]`).
     """
 
     data: Mapping[str, Any] | None
     event: str | None = None
+    is_last_word: bool = False
 
 
 class Chunks:
@@ -60,7 +64,9 @@ def _read(frames: Iterator[Frame]) -> Iterator[Chunk]:
 
 
 def _parsed(frame: Frame) -> Chunk | None:
-    """Read a payload; None for what was not meant to be an object (`[DONE]`, a sign of life)."""
+    """Read a payload; None for what was not meant to be an object (a sign of life)."""
+    if frame.data.strip() == _LAST_WORD:
+        return Chunk({}, frame.event, is_last_word=True)
     try:
         value = json.loads(frame.data)
     except (ValueError, RecursionError):

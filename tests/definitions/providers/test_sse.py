@@ -80,8 +80,15 @@ def test_no_cut_can_be_seen_whatever_the_bytes(codes: list[int], data: st.DataOb
 
 
 def test_what_is_no_object_says_nothing_and_a_broken_object_says_so() -> None:
-    stream = 'data: [DONE]\n\ndata: PING\n\ndata: 7\n\ndata: {"n": \n\ndata: {"n":1}\n\n'
+    stream = 'data: PING\n\ndata: 7\n\ndata: {"n": \n\ndata: {"n":1}\n\n'
     assert decoded(stream) == [None, {"n": 1}]
+
+
+@pytest.mark.parametrize("stream", ["data: [DONE]\n\n", "data:[DONE]", '{"n":1}\n[DONE]\n'])
+def test_the_last_word_of_a_stream_is_told(stream: str) -> None:
+    reads = Chunks()
+    *_, last = [*reads.feed(stream), *reads.rest()]
+    assert (last.data, last.is_last_word) == ({}, True)
 
 
 def test_a_chunk_may_be_cut_off_at_the_end_of_the_stream() -> None:
