@@ -37,7 +37,8 @@ class _Framing(Protocol):
 class Frames:
     """The payloads of one stream. What it is, its first byte that is no blank says.
 
-    `[`: one JSON array, an element is a payload; `{`: JSON, one value a line; else an event stream.
+    `[`: one JSON array, an element is a payload; `{`: JSON, one value a line, or one value on many
+    lines, the first of them `{` and the last `}`; else an event stream.
     """
 
     __slots__ = ("_framing", "_opening")
@@ -78,9 +79,10 @@ class _Lines:
         self._after_cr = False
 
     def feed(self, data: bytes) -> Iterator[str]:
-        if self._after_cr and data:
+        if not data:
+            return
+        if self._after_cr:
             data = data.removeprefix(b"\n")
-            self._after_cr = False
         at = 0
         for end in _LINE_END.finditer(data):
             self._parts.append(data[at : end.start()])
@@ -144,18 +146,26 @@ class _EventStream:
 
 
 class _JsonLines:
-    __slots__ = ("_lines",)
+    __slots__ = ("_lines", "_value")
 
     def __init__(self) -> None:
         self._lines = _Lines()
+        self._value: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[Frame]:
         for line in self._lines.feed(data):
-            if line:
-                yield Frame(line)
+            yield from self._take(line)
 
     def rest(self) -> Iterator[Frame]:
-        line = self._lines.rest()
+        yield from self._take(self._lines.rest())
+
+    def _take(self, line: str) -> Iterator[Frame]:
+        if self._value or line.rstrip() == "{":  # an answer that was not streamed, indented
+            self._value.append(line)
+            if line.rstrip() != "}":
+                return
+            line = "\n".join(self._value)
+            self._value = []
         if line:
             yield Frame(line)
 

@@ -31,6 +31,7 @@ STREAMS: dict[str, tuple[bytes, list[tuple[str, str | None]]]] = {
         [('{"n":1}', "a"), ('{"n":2}', "b")],
     ),
     "CRLF": (b'data: {"n":1}\r\n\r\ndata: {"n":2}\r\n\r\n', [('{"n":1}', None), ('{"n":2}', None)]),
+    "CRLF inside an event": (b"event: a\r\ndata: 1\r\n\r\n", [("1", "a")]),
     "CR alone": (b"data: 1\r\rdata: 2\r\r", [("1", None), ("2", None)]),
     "ends mixed": (
         b"data: 1\r\n\ndata: 2\n\r\ndata: 3\r\r\n",
@@ -48,6 +49,11 @@ STREAMS: dict[str, tuple[bytes, list[tuple[str, str | None]]]] = {
     "characters of many bytes": ("data: 語🚲é\n\n".encode(), [("語🚲é", None)]),
     "bytes that are no text": (b"data: a\xff\xe8b\n\n", [("a\ufffd\ufffdb", None)]),
     "JSON lines": (b'{"n":1}\r\n\n{"n":2}', [('{"n":1}', None), ('{"n":2}', None)]),
+    "one JSON value on many lines": (
+        b'{\r\n "n": {\r\n }\r\n}\r\n{"n":2}\n{\n}',
+        [('{\n "n": {\n }\n}', None), ('{"n":2}', None), ("{\n}", None)],
+    ),
+    "a JSON value that breaks off": (b'{\n "n": {\n', []),
     "a JSON array": (
         b'[{\n "n": [1, {"s": "}\\"]"}]\n}\n,\r\n{"n":"\\\\"}]\n',
         [('{\n "n": [1, {"s": "}\\"]"}]\n}', None), ('{"n":"\\\\"}', None)],
