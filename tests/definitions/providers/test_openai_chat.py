@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -392,6 +392,11 @@ def test_a_finish_counts_only_at_the_end(behind: list[Chunk], why: str | None) -
     assert response.calls[0].ready is (why is None)
 
 
+def test_more_of_what_is_kept_takes_the_end_back() -> None:
+    more = [delta(audio={"data": "AA"}), end("stop"), delta(audio={"data": "BB"})]
+    assert response_to(*more).why == "no-terminal"
+
+
 @pytest.mark.parametrize(
     "error",
     [
@@ -547,10 +552,11 @@ WHOLE = {
 
 
 def test_a_whole_completion_that_was_not_streamed() -> None:
-    pieces, response = read(CHAT, [WHOLE])
-    assert response.whole
-    assert brief(response) == TWO
-    assert (texts(pieces), texts(pieces, "reasoning")) == ("So.", "Hm")
+    for body in (WHOLE, json.dumps(WHOLE), json.dumps(WHOLE, indent=2) + "\n"):
+        response = response_to(body)
+        assert response.whole
+        assert brief(response) == TWO
+        assert [block["text"] for block in response.said] == ["Hm", "So."]
 
 
 def test_a_message_beside_the_delta_says_nothing() -> None:
@@ -729,10 +735,7 @@ def exchanged(shared: Path) -> Iterator[tuple[str, Any, Any]]:
         rows = [json.loads(line) for line in path.read_text().splitlines()]
         for row, after in pairwise([*rows, {"request": None}]):
             if (row["format"] or "").startswith("openai-chat"):
-                body = row["response"]
-                if row["format"].endswith("full") and isinstance(body, str):
-                    body = json.loads(body)
-                yield path.name, body, after["request"]
+                yield path.name, row["response"], after["request"]
 
 
 def compare(name: str, naive: Naive, response: Response) -> None:
@@ -825,7 +828,8 @@ def made_in(request: Any) -> dict[str, Any]:
 def test_exchanges_say_what_a_naive_reader_finds_and_what_clients_sent_back(shared: Path) -> None:
     compared = 0
     for name, body, after in exchanged(shared):
-        chunks = [body] if isinstance(body, Mapping) else chunks_in(body.encode())
+        is_stream = body.lstrip()[:1] != "{"
+        chunks = chunks_in(body.encode()) if is_stream else [json.loads(body)]
         pieces, response = read(CHAT, [body])
         emitted(pieces)
         if any("error" in chunk for chunk in chunks):
@@ -834,7 +838,7 @@ def test_exchanges_say_what_a_naive_reader_finds_and_what_clients_sent_back(shar
             continue
         assert response.whole, name
         assert all(each.ready for each in response.calls), name
-        if isinstance(body, str):
+        if is_stream:
             compare(name, Naive(chunks), response)
         history = made_in(after)
         for each in response.calls:
