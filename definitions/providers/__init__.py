@@ -11,6 +11,7 @@ from collections.abc import Container, Mapping
 
 from definitions.providers.adapter import Adapter
 from definitions.providers.anthropic import Anthropic
+from definitions.providers.ollama import Ollama
 from definitions.providers.openai_chat import OpenAIChat
 from definitions.providers.outcome import Call, Hint, Incident, Piece, Ran, Response, Why
 from definitions.providers.settling import call_data
@@ -22,6 +23,7 @@ __all__ = [
     "Call",
     "Hint",
     "Incident",
+    "Ollama",
     "OpenAIChat",
     "Piece",
     "Ran",
@@ -31,7 +33,9 @@ __all__ = [
     "call_data",
 ]
 
-ADAPTERS: Mapping[str, type[Adapter]] = {kind.provider: kind for kind in (Anthropic, OpenAIChat)}
+ADAPTERS: Mapping[str, type[Adapter]] = {
+    kind.provider: kind for kind in (Anthropic, Ollama, OpenAIChat)
+}
 """The adapters by the name of their format."""
 
 
