@@ -250,9 +250,9 @@ class OpenAIChat(Adapter):
         self.answer.identify(call, hint=entry.get("id"))
         self.answer.name_more(call, called.get("name"))
         self.answer.argue(call, called.get("arguments"))
-        more = {name: plain(told) for name, told in entry.items() if _is_more(name, told)}
+        more = {name: told for name, told in entry.items() if _is_more(name, told)}
         if more:
-            call.extra["raw"] = {**call.extra.get("raw", {}), **more}
+            call.extra["raw"] = plain({**call.extra.get("raw", {}), **more})
 
     _FIELDS: ClassVar[Mapping[str, _OnField]] = {
         "reasoning_details": _on_details,
@@ -295,7 +295,8 @@ class _Routes:
             if hint and here.hint == hint:
                 return here
             if not (hint and here.hint):
-                return None if _is_another(here, entry) else here
+                names_its_place = index is not None and here.number not in self._in_list
+                return None if _is_another(here, entry, names_its_place) else here
         elif index is not None:
             return None
         found = self._by_id.get(hint)
@@ -317,22 +318,22 @@ def _index(entry: Mapping[str, Any]) -> int | str | None:
     return index if type(index) in (int, str) else None
 
 
-def _is_another(call: CallBlock, entry: Mapping[str, Any]) -> bool:
+def _is_another(call: CallBlock, entry: Mapping[str, Any], names_its_place: bool) -> bool:
     """Whether an entry begins another call, though no id says so.
 
-    It does when the call has all its arguments and the entry names another tool, or the same tool
-    with other complete arguments.
+    It does when the call has all its arguments and the entry names another tool, or, where no index
+    says that it is the same call, the same tool with other complete arguments.
     """
     called = _called(entry)
     named = text(called.get("name"))
-    if not (named and call.name):
+    if not (named and call.name and call.has_arguments):
         return False
-    told = as_text(called.get("arguments")) if named == call.name else None
-    other = verdict_of((), (told,)).arguments if told else None
-    if named == call.name and other is None:
-        return False
-    known = call.judge().arguments if call.has_arguments else None
-    return known is not None and (other is None or key_of(other) != key_of(known))
+    if named != call.name:
+        return call.judge().arguments is not None
+    told = as_text(called.get("arguments"))
+    other = verdict_of((), (told,)).arguments if told and not names_its_place else None
+    known = call.judge().arguments if other is not None else None
+    return known is not None and other is not None and key_of(other) != key_of(known)
 
 
 def _called(entry: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -262,6 +262,10 @@ ROUTES: dict[str, tuple[list[Chunk], list[tuple[str | None, str | None, Any]]]] 
         [calls(entry(A, name="read")), calls(entry(B, name="read"))],
         [(None, "read", A), (None, "read", B)],
     ),
+    "no ids, one index, one tool called twice in one list": (
+        [calls(entry(A, index=0, name="read"), entry(B, index=0, name="read"))],
+        [(None, "read", A), (None, "read", B)],
+    ),
     "no ids, one call said twice": (
         [calls(entry('{"p":"a"}', name="read")), calls(entry('{"p":"a"}', name="read"))],
         [(None, "read", A)],
@@ -322,10 +326,11 @@ def test_fragments_find_their_call(name: str) -> None:
     emitted(pieces)
 
 
-def test_complete_arguments_that_differ_under_one_index_and_id_are_a_conflict() -> None:
-    chunks = [calls(entry(given, index=0, id="k1", name="read")) for given in (A, B)]
-    (only,) = response_to(*chunks, end()).calls
-    assert (only.ready, only.why) == (False, "arguments-conflict")
+def test_complete_arguments_that_differ_under_one_index_are_a_conflict() -> None:
+    for call_id in ("k1", None):
+        chunks = [calls(entry(given, index=0, id=call_id, name="read")) for given in (A, B)]
+        (only,) = response_to(*chunks, end()).calls
+        assert (only.ready, only.why) == (False, "arguments-conflict")
 
 
 def test_text_of_a_custom_tool_is_no_json_and_is_kept() -> None:
