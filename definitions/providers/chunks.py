@@ -17,6 +17,8 @@ from definitions.providers.framing import Frame, Frames
 __all__ = ["Chunk", "Chunks"]
 
 _LAST_WORD = "[DONE]"
+_ERROR = "error"
+"""The event whose payload counts even when it is mere text."""
 
 
 class Chunk(Struct, frozen=True):
@@ -70,7 +72,11 @@ def _parsed(frame: Frame) -> Chunk | None:
     try:
         value = json.loads(frame.data)
     except (ValueError, RecursionError):
-        return Chunk(None, frame.event) if frame.data.lstrip()[:1] == "{" else None
+        if frame.event != _ERROR:
+            return Chunk(None, frame.event) if frame.data.lstrip()[:1] == "{" else None
+        value = frame.data
+    if frame.event == _ERROR and not isinstance(value, dict):
+        value = {"error": value}
     return Chunk(value, frame.event) if isinstance(value, dict) else None
 
 

@@ -195,8 +195,9 @@ class OpenAIChat(Adapter):
             self.answer.keep(part)
 
     def _on_refusal(self, refusal: Any) -> None:
-        self.answer.flow(refusal)
-        self._has_refused = True
+        if isinstance(refusal, str):
+            self.answer.flow(refusal)
+            self._has_refused = True
 
     def _on_annotations(self, annotations: Any) -> None:
         blocks = reversed(self.answer.blocks)

@@ -411,6 +411,8 @@ def test_more_of_what_is_kept_takes_the_end_back() -> None:
         {"object": "error", "message": "busy", "code": 400},
         {"choices": [{"index": 0, "delta": {"content": ""}, "error": {"code": 502}}]},
         'event: error\ndata: {"message": "busy"}\n\n',
+        "event: error\ndata: busy\n\n",
+        'event: error\ndata: {"message": \n\n',
     ],
 )
 @pytest.mark.parametrize("behind", [0, 1])
