@@ -12,10 +12,10 @@ fields of its own for what it knows to be reasoning.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from definitions.providers.adapter import Adapter
-from definitions.providers.blocks import CallBlock, RawBlock, TextBlock
+from definitions.providers.blocks import Block, CallBlock, RawBlock, TextBlock
 from definitions.providers.reading import array, is_object, mapping, natural, plain, text
 from definitions.providers.witnesses import as_text, key_of, verdict_of
 
@@ -200,10 +200,11 @@ class OpenAIChat(Adapter):
             self._has_refused = True
 
     def _on_annotations(self, annotations: Any) -> None:
-        blocks = reversed(self.answer.blocks)
-        for block in (one for one in blocks if isinstance(one, TextBlock) and one.type == "text"):
-            block.extra.setdefault("citations", []).extend(map(plain, array(annotations)))
-            return
+        """They belong to the text; its newest block stands for it."""
+        told = [plain(each) for each in array(annotations)]
+        texts = filter(_is_text, reversed(self.answer.blocks))
+        block = next(texts, None) or self.answer.open_text()
+        block.extra.setdefault("citations", []).extend(told)
 
     def _on_images(self, images: Any) -> None:
         for image in filter(is_object, array(images)):
@@ -357,6 +358,10 @@ def _piece_of(detail: object) -> Any:
 
 def _continues(last: RawBlock, detail: Mapping[str, Any]) -> bool:
     return all(last.raw.get(name) == detail.get(name) for name in ("type", "index"))
+
+
+def _is_text(block: Block) -> TypeGuard[TextBlock]:
+    return isinstance(block, TextBlock) and block.type == "text"
 
 
 def _is_told(count: int | None) -> bool:

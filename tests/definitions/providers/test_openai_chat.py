@@ -507,6 +507,21 @@ def test_content_in_parts() -> None:
     ]
 
 
+def test_annotations_belong_to_the_text_wherever_they_come() -> None:
+    cited = delta(annotations=[{"type": "url_citation", "url": "u"}])
+    said, thought = delta(content="So"), delta(reasoning="Hm")
+    for chunks in (
+        [cited, said],
+        [said, cited],
+        [said, thought, LOOK, cited],
+        [thought, cited, said],
+    ):
+        blocks = plain(response_to(*chunks, end("stop")).content)
+        (text,) = (block for block in blocks if block["type"] == "text")
+        assert text["text"] == "So"
+        assert text["citations"] == [{"type": "url_citation", "url": "u"}]
+
+
 def test_a_refusal_is_said_and_nothing_runs() -> None:
     pieces, response = read(CHAT, [delta(refusal="I will "), delta(refusal="not."), end("stop")])
     assert texts(pieces) == "I will not."
