@@ -36,10 +36,6 @@ class Ollama(Adapter):
         if chunk.get("error"):
             self.answer.fail(chunk["error"])
 
-    def close(self) -> None:
-        if self.answer.ended:
-            self.answer.close_all()
-
     def _on_call(self, entry: Mapping[str, Any]) -> None:
         called = mapping(entry, "function")
         call = self.answer.open_call(hint=entry.get("id"), name=called.get("name"))

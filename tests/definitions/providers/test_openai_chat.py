@@ -907,9 +907,10 @@ def written(draw: st.DrawFn) -> tuple[list[Chunk], list[Any]]:
         )
     )
     way = draw(st.sampled_from(["index", "id", "both", "index always 0", "place"]))
+    given_ = [{**each, "n": at} for at, each in enumerate(given_)]
     waiting = []
-    for at, arguments in enumerate(given_):
-        text = json.dumps({"n": at, **arguments})
+    for arguments in given_:
+        text = json.dumps(arguments)
         cut = sorted(draw(st.lists(st.integers(0, len(text)), max_size=3)))
         waiting.append([text[a:b] for a, b in pairwise([0, *cut, len(text)])])
     if way == "place":
@@ -919,7 +920,7 @@ def written(draw: st.DrawFn) -> tuple[list[Chunk], list[Any]]:
             calls(*(_told(way, call, piece, is_first=at == 0) for call, piece in enumerate(row)))
             for at, row in enumerate(rows)
         ]
-        return lists, [{"n": at, **each} for at, each in enumerate(given_)]
+        return lists, given_
     order = draw(st.permutations([at for at, each in enumerate(waiting) for _ in each]))
     begun: set[int] = set()
     chunks = []
@@ -927,7 +928,7 @@ def written(draw: st.DrawFn) -> tuple[list[Chunk], list[Any]]:
         chunks.append(calls(_told(way, at, waiting[at].pop(0), is_first=at not in begun)))
         begun.add(at)
     first = list(dict.fromkeys(order))
-    return chunks, [{"n": at, **given_[at]} for at in first]
+    return chunks, [given_[at] for at in first]
 
 
 def _told(way: str, at: int, piece: str, *, is_first: bool) -> Chunk:
