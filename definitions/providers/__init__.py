@@ -13,6 +13,7 @@ from definitions.providers.adapter import Adapter
 from definitions.providers.anthropic import Anthropic
 from definitions.providers.ollama import Ollama
 from definitions.providers.openai_chat import OpenAIChat
+from definitions.providers.openai_responses import OpenAIResponses
 from definitions.providers.outcome import Call, Hint, Incident, Piece, Ran, Response, Why
 from definitions.providers.settling import call_data
 
@@ -25,6 +26,7 @@ __all__ = [
     "Incident",
     "Ollama",
     "OpenAIChat",
+    "OpenAIResponses",
     "Piece",
     "Ran",
     "Response",
@@ -34,7 +36,7 @@ __all__ = [
 ]
 
 ADAPTERS: Mapping[str, type[Adapter]] = {
-    kind.provider: kind for kind in (Anthropic, Ollama, OpenAIChat)
+    kind.provider: kind for kind in (Anthropic, Ollama, OpenAIChat, OpenAIResponses)
 }
 """The adapters by the name of their format."""
 

@@ -20,12 +20,13 @@ __all__ = ["Block", "CallBlock", "RawBlock", "TextBlock", "blocks_of"]
 class TextBlock:
     """Text or reasoning that grows. `extra` are more fields of the block (`signature`)."""
 
-    __slots__ = ("closed", "extra", "fragments", "halves", "number", "type")
+    __slots__ = ("closed", "extra", "fragments", "halves", "length", "number", "type")
 
     def __init__(self, number: int, type: str) -> None:
         self.number = number
         self.type = type
         self.fragments: list[str] = []
+        self.length = 0
         self.halves = Halves()
         self.extra: dict[str, Any] = {}
         self.closed = False
