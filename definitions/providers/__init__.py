@@ -11,6 +11,8 @@ from collections.abc import Container, Mapping
 
 from definitions.providers.adapter import Adapter
 from definitions.providers.anthropic import Anthropic
+from definitions.providers.gemini import Gemini
+from definitions.providers.gemini_interactions import GeminiInteractions
 from definitions.providers.ollama import Ollama
 from definitions.providers.openai_chat import OpenAIChat
 from definitions.providers.openai_responses import OpenAIResponses
@@ -22,6 +24,8 @@ __all__ = [
     "Adapter",
     "Anthropic",
     "Call",
+    "Gemini",
+    "GeminiInteractions",
     "Hint",
     "Incident",
     "Ollama",
@@ -36,7 +40,8 @@ __all__ = [
 ]
 
 ADAPTERS: Mapping[str, type[Adapter]] = {
-    kind.provider: kind for kind in (Anthropic, Ollama, OpenAIChat, OpenAIResponses)
+    kind.provider: kind
+    for kind in (Anthropic, Gemini, GeminiInteractions, Ollama, OpenAIChat, OpenAIResponses)
 }
 """The adapters by the name of their format."""
 

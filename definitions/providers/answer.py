@@ -13,7 +13,7 @@ from typing import Any
 
 from assembler.engine.values import Json, freeze_object, same
 from definitions.ids import CallIds
-from definitions.providers.blocks import Block, CallBlock, RawBlock, TextBlock
+from definitions.providers.blocks import Block, CallBlock, FileBlock, RawBlock, TextBlock
 from definitions.providers.outcome import Call, Hint, Piece, RanBy, Response, Why
 from definitions.providers.reading import plain, text, whole
 from definitions.providers.settling import calls_of, content_of, incidents_of, ran_of, said_of
@@ -27,6 +27,8 @@ _CUT: Mapping[str, Why] = {
     "refusal": "content-filter",
 }
 """Stop reasons of an answer that is shorter than it should be."""
+
+_SOME_FILE = "application/octet-stream"
 
 
 class _Namesakes:
@@ -135,6 +137,15 @@ class Answer:
         self._begin(block, "provider")
         return block
 
+    def attach(self, media_type: object, **place: object) -> FileBlock:
+        """Take a file of the answer: its `data`, or its `url`; what is None is left out."""
+        fields = {"media_type": text(media_type) or _SOME_FILE, **place}
+        told = {name: value for name, value in fields.items() if value is not None}
+        block = FileBlock(len(self.blocks), self.provider, told)
+        self._begin(block, "file")
+        self.close(block)
+        return block
+
     def keep_result(
         self, hint: object, raw: Mapping[str, Any], content: Json, *, is_error: bool
     ) -> RawBlock:
@@ -190,6 +201,13 @@ class Answer:
         call.name = named or call.name
         self._announce(call)
 
+    def own_id(self, call: CallBlock) -> None:
+        """Give a call that has no id one of ours now: for formats where none can follow."""
+        if call.id is None and not call.hint:
+            call.id = self.ids.mint(call.place)
+            self._announce(call)
+            self._flush_unsent(call)
+
     def name_more(self, call: CallBlock, value: object) -> None:
         """Learn a name that may come in pieces, or whole each time."""
         piece = text(value)
@@ -228,6 +246,12 @@ class Answer:
         call.verdict = None
         if call.id is not None:
             self._flush_unsent(call)
+
+    def argue_instead(self, call: CallBlock, value: object) -> None:
+        """Learn all the arguments at once, in the place of the pieces: those were a preview."""
+        call.is_preview = True
+        call.verdict = None
+        self.argue_whole(call, value)
 
     def close(self, block: Block) -> None:
         """The provider says that nothing more belongs to this block."""

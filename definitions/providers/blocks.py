@@ -14,7 +14,7 @@ from definitions.providers.outcome import RanBy
 from definitions.providers.reading import Halves, array, is_object, plain, text
 from definitions.providers.witnesses import Verdict, verdict_of
 
-__all__ = ["Block", "CallBlock", "RawBlock", "TextBlock", "blocks_of"]
+__all__ = ["Block", "CallBlock", "FileBlock", "RawBlock", "TextBlock", "blocks_of"]
 
 
 class TextBlock:
@@ -78,10 +78,21 @@ class RawBlock:
         return freeze_object(fields)
 
 
+class FileBlock(RawBlock):
+    """A file that the answer holds: its fields are the block's own."""
+
+    __slots__ = ()
+
+    def value(self) -> Object:
+        """Give the block as the message has it."""
+        return freeze_object({"type": "file", **self.raw})
+
+
 class CallBlock:
     """One call. The provider's `hint` is what it calls it; `id` is ours, None until it is known.
 
-    `unsent` are arguments that wait for the announcement. `doubted`: a call of this answer had the
+    `unsent` are arguments that wait for the announcement. `is_preview`: its pieces were shown, and
+    say nothing of what its arguments are. `doubted`: a call of this answer had the
     hint before, and whether this is another one is known only at its end.
     """
 
@@ -92,6 +103,7 @@ class CallBlock:
         "halves",
         "hint",
         "id",
+        "is_preview",
         "name",
         "number",
         "parent",
@@ -119,6 +131,7 @@ class CallBlock:
         self.repeats = False
         self.halves = Halves()
         self.pieces: list[str] = []
+        self.is_preview = False
         self.unsent: list[str] = []
         self.snapshots: list[str] = []
         self.snapshot_told = False
@@ -129,7 +142,7 @@ class CallBlock:
     def judge(self) -> Verdict:
         """Say what its arguments are, by what has been said so far."""
         if self.verdict is None:
-            self.verdict = verdict_of(self.pieces, self.snapshots)
+            self.verdict = verdict_of([] if self.is_preview else self.pieces, self.snapshots)
         return self.verdict
 
     @property
