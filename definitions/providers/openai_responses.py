@@ -1,8 +1,9 @@
 """OpenAI Responses: the stream of one response, or several that follow each other, or a whole one.
 
 https://platform.openai.com/docs/api-reference/responses-streaming ; event names as in the SDK
-`openai` 3.57. Here is decided which item an event belongs to: by its place in the output, which
-alone does not change, then by the item's id. Not here: what the items mean (`response_items`).
+`openai` 3.57. Here is decided which item an event belongs to: by the id of an item that we know,
+else by its place in the output, since some gateways make a new id for every event. Not here: what
+the items mean (`response_items`).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class OpenAIResponses(Adapter):
         self._id = ""
         self._items = Items(self.answer)
         self._placed: dict[int | None, Item] = {}
-        self._named: dict[str, Item] = {}
+        self._named: dict[str, Item | None] = {}
         self._spent: Counter[str] = Counter()
         self._spent_before: Counter[str] = Counter()
 
@@ -173,10 +174,17 @@ class OpenAIResponses(Adapter):
 
     def _on_done(self, chunk: Mapping[str, Any]) -> None:
         raw = mapping(chunk, "item")
-        names = (self._find(chunk), *(self._named.get(name) for name in ids_of(raw)))
-        item = next((each for each in names if each is not None and each.is_told_by(raw)), None)
         if raw:
+            item = next((each for each in self._told(chunk, raw) if each.is_told_by(raw)), None)
             (item or self._begin(chunk, raw)).complete(raw)
+
+    def _told(self, chunk: Mapping[str, Any], raw: Mapping[str, Any]) -> list[Item]:
+        """Give the items that a whole one may be. The id of a call may be that of two calls."""
+        place = natural(chunk.get("output_index"))
+        named = [self._named.get(name) for name in reversed(ids_of(raw))]
+        if place is not None and text(raw.get("call_id")):
+            named = named[:-1]
+        return [each for each in (*named, self._find(chunk)) if each is not None]
 
     def _begin(
         self, chunk: Mapping[str, Any], raw: Mapping[str, Any], *, takes_place: bool = False
@@ -186,16 +194,20 @@ class OpenAIResponses(Adapter):
         is_placed = place is not None or not (item_id or ids_of(raw))
         if is_placed and (takes_place or place not in self._placed):
             self._placed[place] = item
-        for name in (item_id, *ids_of(raw)):
-            self._named[name] = item
+        for name in {item_id, *ids_of(raw)}:
+            self._named[name] = None if name in self._named else item
         return item
 
     def _find(self, chunk: Mapping[str, Any]) -> Item | None:
-        """Find the item of an event: by its place, else by its id; what has none has its own."""
+        """Find the item of an event: by an id that one item has, else by its place.
+
+        What has neither has a place of its own.
+        """
         place, item_id = natural(chunk.get("output_index")), text(chunk.get("item_id"))
-        if place in self._placed and (place is not None or not item_id):
-            return self._placed[place]
-        return self._named.get(item_id) if item_id else None
+        named = self._named.get(item_id) if item_id else None
+        if named is not None or (place is None and item_id):
+            return named
+        return self._placed.get(place)
 
     def _written(self, chunk: Mapping[str, Any], kind: str) -> Item:
         """Find the item that a piece belongs to; when its beginning was lost, it begins here."""

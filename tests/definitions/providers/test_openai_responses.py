@@ -63,7 +63,9 @@ def call(at: int, *pieces: str, id: str = "call_1", name: str = "look") -> list[
     return [
         added(at, "function_call", **item, arguments="", status="in_progress"),
         *(delta("function_call_arguments", at, piece, item_id=item["id"]) for piece in pieces),
-        event("function_call_arguments.done", output_index=at, arguments=written),
+        event(
+            "function_call_arguments.done", output_index=at, item_id=item["id"], arguments=written
+        ),
         done(at, "function_call", **item, arguments=written, status="completed"),
     ]
 
@@ -340,6 +342,22 @@ def test_one_call_id_for_two_calls() -> None:
     assert [each.arguments for each in response.calls] == [{"a": 1}, {"a": 2}]
     assert [each.provider_call_id for each in response.calls] == ["call_1", "call_1"]
     assert len({each.call_id for each in response.calls}) == 2
+
+
+def test_one_call_id_for_two_calls_that_nobody_announced() -> None:
+    chunks = [
+        done(at, "function_call", call_id="c", name="look", arguments=f'{{"a":{at}}}')
+        for at in range(2)
+    ]
+    response = response_to(created(), *chunks, ended())
+    assert [each.arguments for each in response.calls] == [{"a": 0}, {"a": 1}]
+
+
+def test_every_place_is_the_first() -> None:
+    first, second = call(0, '{"a":', "1}"), call(1, '{"b":', "2}", id="call_2")
+    mixed = [chunk for pair in zip(first, second, strict=True) for chunk in pair]
+    response = response_to(created(), *({**chunk, "output_index": 0} for chunk in mixed), ended())
+    assert [each.arguments for each in response.calls] == [{"a": 1}, {"b": 2}]
 
 
 def test_a_response_behind_another_begins_anew() -> None:
@@ -870,6 +888,24 @@ def test_no_fragment_crosses_into_another_call(order: list[int], data: st.DataOb
     response = response_to(created(), *chunks, ended())
     calls = sorted((each.call_id, each.name, each.arguments) for each in response.calls)
     assert calls == [(f"call_{at}", f"tool_{at}", {"n": f"{at}{at}"}) for at in range(3)]
+
+
+@given(st.permutations([0, 1, 2] * 5), st.integers(0, 14), st.data())
+@settings(max_examples=80)
+def test_one_odd_chunk_costs_no_sibling(order: list[int], odd_at: int, data: st.DataObject) -> None:
+    """Calls side by side, and one chunk with another place, or spoilt in any way."""
+    left = [
+        call(at, f'{{"n":"{at}', f'{at}"}}', id=f"call_{at}", name=f"tool_{at}") for at in range(3)
+    ]
+    chunks = [left[at].pop(0) for at in order]
+    sound = chunks[odd_at]
+    moved = st.sampled_from([0, 1, 2, 7, None]).map(lambda place: {**sound, "output_index": place})
+    odd = data.draw(moved | spoilt(sound).filter(lambda each: "error" not in str(each)))
+    chunks[odd_at : odd_at + 1] = [odd] if isinstance(odd, dict) else []
+    response = response_to(created(), *chunks, ended())
+    ready = {each.call_id: each.arguments for each in response.calls if each.ready}
+    siblings = {f"call_{at}": {"n": f"{at}{at}"} for at in {0, 1, 2} - {order[odd_at]}}
+    assert {call_id: ready.get(call_id) for call_id in siblings} == siblings
 
 
 @pytest.mark.deep
