@@ -318,6 +318,28 @@ def test_a_preview_that_was_wrong_is_mended_at_the_end_of_the_block() -> None:
     assert str(assembler.view()["tool:k1"].data["arguments_text"]) == '{"q":"ab"}'
 
 
+def test_pieces_that_were_a_preview_are_no_witness() -> None:
+    begun = answer()
+    call = begun.open_call(hint="u1", name="look")
+    begun.argue(call, '{"a":1,"b":')
+    begun.argue_instead(call, {"b": 2})
+    response = ended(begun)
+    assert (only(response).arguments, response.incidents) == ({"b": 2}, ())
+    assert begun.pieces[-1].data["value"]["arguments"] == '{"b":2}'
+    assert arguments(begun) == [("u1", '{"a":1,"b":')]
+
+
+def test_a_call_may_have_an_id_of_ours_at_once() -> None:
+    begun = answer()
+    call, named_call = begun.open_call(name="run"), begun.open_call(hint="u1", name="run")
+    begun.own_id(call)
+    begun.own_id(named_call)
+    begun.argue(call, "{}")
+    ours = begun.ids.mint(0)
+    assert named(begun.pieces) == [("u1", "run"), (ours, "run")]
+    assert [each.call_id for each in ended(begun).calls] == [ours, "u1"]
+
+
 def test_no_piece_holds_half_a_character() -> None:
     begun = answer()
     call = begun.open_call(hint="k1", name="look")
@@ -516,6 +538,45 @@ def test_text_behind_a_call_is_a_new_block_and_the_message_keeps_the_order() -> 
     assert [block.get("text", block["type"]) for block in content] == ["a", "bc", "tool-call", "d"]
     shown = emitted(begun.pieces).view()["assistant:1.1"].to_json()["data"]["blocks"]
     assert [block["text"] for block in shown] == ["a", "bc", "d"]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "whole", "said"),
+    [
+        ([], "Hello 😀", "Hello 😀"),
+        (["Hel"], "Hello 😀", "Hello 😀"),
+        (["Hello ", "\ud83d"], "Hello 😀", "Hello 😀"),
+        (["Hello 😀"], "Hello 😀", "Hello 😀"),
+        (["Hello 😀"], "Hello", "Hello 😀"),
+        (["Hallo"], "Hello 😀", "Hallo"),
+        (["Hello"], None, "Hello"),
+    ],
+)
+def test_a_whole_text_adds_what_is_missing_at_the_end(
+    pieces: list[str], whole: Any, said: str
+) -> None:
+    begun = answer()
+    block = begun.open_text()
+    for piece in pieces:
+        begun.say(block, piece)
+    for _ in range(2):
+        begun.say_whole(block, whole)
+    assert ended(begun).content[0]["text"] == texts(begun.pieces) == said
+
+
+def test_a_file_of_the_answer_is_a_block_that_shows() -> None:
+    begun = answer()
+    begun.flow("Look.")
+    begun.attach("image/png", data="aWk=", url=None)
+    begun.attach(None, url="https://example.com")
+    content = plain(ended(begun).content)
+    assert content == [
+        {"type": "text", "text": "Look."},
+        {"type": "file", "media_type": "image/png", "data": "aWk="},
+        {"type": "file", "media_type": "application/octet-stream", "url": "https://example.com"},
+    ]
+    blocks = emitted(begun.pieces).view()["assistant:1.1"].to_json()["data"]["blocks"]
+    assert blocks == content
 
 
 def test_what_people_read_is_text_and_reasoning_that_is_not_blank() -> None:
