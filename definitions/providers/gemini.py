@@ -160,16 +160,14 @@ class Gemini(Adapter):
         for value in values if isinstance(values, (list, tuple)) else [values]:
             self.answer.argue(call, self._paths.take(value if is_object(value) else {}))
 
-    def _call_of(self, told: Mapping[str, Any]) -> CallBlock | None:
-        """Find the call that this is a piece of, or begin it; None for an end of nothing.
+    def _call_of(self, told: Mapping[str, Any]) -> CallBlock:
+        """Find the call that this is a piece of, or begin it.
 
         Pieces that follow have neither id nor name, or the id of the call.
         """
         hint, name = text(told.get("id")), text(told.get("name"))
         if self._call is not None and (hint == self._call.hint if hint else not name):
             return self._call
-        if not told.keys() - {"willContinue"}:
-            return None
         self._call, self._paths = self.answer.open_call(hint=hint, name=name), None
         return self._call
 

@@ -167,8 +167,8 @@ class OpenAIResponses(Adapter):
     # -- items -----------------------------------------------------------------------------
 
     def _on_added(self, chunk: Mapping[str, Any]) -> None:
-        raw = mapping(chunk, "item")
-        item = self._find(chunk)
+        raw, place = mapping(chunk, "item"), natural(chunk.get("output_index"))
+        item = self._find(chunk) if place is None else self._placed.get(place)
         if raw and (item is None or not item.is_told_by(raw)):
             self._begin(chunk, raw, takes_place=True)
 

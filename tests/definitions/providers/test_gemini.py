@@ -189,12 +189,14 @@ def test_calls_without_ids_have_ids_of_their_own_that_come_again() -> None:
         ([at("$.a", stringValue="x"), call()], None),
         ([call(partialArgs=[{"jsonPath": "$.a", "stringValue": "x"}])], None),
         ([at("$.a", stringValue="x", goes_on=True), call(id="c")], None),
+        ([at("$.a", stringValue="x"), call("write", id="c")], None),
         ([at("$.a", stringValue="x")], "incomplete"),
         ([at("$.a", stringValue="x"), call("next", willContinue=True), call()], "incomplete"),
         ([at("a", stringValue="x"), call()], "incomplete"),
         ([at("$", stringValue="x"), call()], "incomplete"),
         ([at("$.a[3]", stringValue="x"), call()], "incomplete"),
         ([at("$.a"), call()], "incomplete"),
+        ([at("$.a.b", numberValue=1), at("$.a", stringValue="x"), call()], "incomplete"),
         ([at("$.a", stringValue=7), call()], "incomplete"),
         ([at("$.a", stringValue="x"), at("$.a.b", boolValue=True), call()], "incomplete"),
         (
@@ -229,6 +231,7 @@ def test_paths_out_of_order_show_wrong_and_are_right_in_the_end() -> None:
     (only,) = response.calls
     assert only.arguments == {"a": {"x": 1, "y": 3}, "b": 4}
     assert only.arguments_text == '{"a":{"x":1,"y":3},"b":4}'
+    assert "".join(each.data.get("arguments", "") for each in pieces) == '{"a":{"x":1},"b":2'
     assert pieces[-1].data["value"]["arguments"] == only.arguments_text
     assert response.incidents == ()
 
@@ -803,6 +806,16 @@ def test_a_step_that_never_stopped_is_incomplete() -> None:
     *begun, _ = step(0, "function_call", id="f1", name="now", arguments={"n": 1})
     _, response = read("gemini_interactions", [*begun, over()])
     assert response.calls[0].why == "incomplete"
+
+
+def test_a_step_whose_start_cannot_be_read_is_not_the_one_before() -> None:
+    *begun, _ = step(0, "function_call", id="f1", name="now", arguments={"n": 1})
+    lost = {"index": 0, "step": 7, "event_type": "step.start"}
+    piece = {"type": "arguments_delta", "arguments": '{"n":2}'}
+    follows = step(0, "", piece)[1:]
+    _, response = read("gemini_interactions", [*begun, lost, *follows, over()])
+    assert [each.why for each in response.calls] == ["incomplete", "no-name"]
+    assert [each.arguments_text for each in response.calls] == ["", '{"n":2}']
 
 
 def test_a_delta_whose_step_nobody_began() -> None:

@@ -335,13 +335,42 @@ def test_pieces_without_a_place_go_by_the_id() -> None:
     assert [each.arguments for each in response.calls] == [{"a": 1}, {"b": 2}]
 
 
-def test_one_call_id_for_two_calls() -> None:
+@pytest.mark.parametrize("has_item_ids", [True, False])
+def test_one_call_id_for_two_calls(has_item_ids: bool) -> None:
     chunks = [*call(0, '{"a":1}'), *call(1, '{"a":2}')]
+    for chunk in chunks if not has_item_ids else ():
+        chunk.pop("item_id", None)
+        chunk.get("item", {}).pop("id", None)
     output = [chunk["item"] for chunk in chunks if chunk["type"].endswith("item.done")]
+    output = output[::-1] if has_item_ids else output
     response = response_to(created(), *chunks, ended(output=output))
     assert [each.arguments for each in response.calls] == [{"a": 1}, {"a": 2}]
     assert [each.provider_call_id for each in response.calls] == ["call_1", "call_1"]
     assert len({each.call_id for each in response.calls}) == 2
+    assert response.incidents == ()
+
+
+def test_one_item_id_for_all_is_no_name() -> None:
+    first, second = call(0, '{"a":', "1}"), call(1, '{"b":', "2}", id="call_2")
+    mixed = [chunk for pair in zip(first, second, strict=True) for chunk in pair]
+    for chunk in mixed:
+        chunk["item_id"] = "fc"
+        if "item" in chunk:
+            chunk["item"] = {**chunk["item"], "id": "fc"}
+    response = response_to(created(), *mixed, ended())
+    assert [each.arguments for each in response.calls] == [{"a": 1}, {"b": 2}]
+    assert response.incidents == ()
+
+
+def test_a_whole_item_in_a_wrong_place_does_not_take_it() -> None:
+    begun, *rest = call(0, '{"a":', "1}")
+    for chunk in rest:
+        chunk.pop("item_id", None)
+    other = {"id": "fc_9", "call_id": "call_9", "name": "look", "arguments": '{"b":2}'}
+    chunks = [begun, rest[0], done(0, "function_call", **other), *rest[1:]]
+    response = response_to(created(), *chunks, ended())
+    assert [each.arguments for each in response.calls] == [{"a": 1}, {"b": 2}]
+    assert response.incidents == ()
 
 
 def test_one_call_id_for_two_calls_that_nobody_announced() -> None:
@@ -376,6 +405,20 @@ def test_a_response_behind_another_begins_anew() -> None:
     assert response.usage["input_tokens"] == 18
     for count in range(4 + len(call(0, "")), len(chunks)):
         assert response_to(*chunks[:count]).why == "no-terminal"
+
+
+def test_messages_of_two_responses_are_two() -> None:
+    chunks = [created(), *message(0, "One."), ended(), created("r2"), *message(0, "Two."), ended()]
+    assert [block["text"] for block in response_to(*chunks).content] == ["One.", "Two."]
+
+
+def test_reasoning_that_nobody_can_read_is_kept_for_the_way_back() -> None:
+    item = {"id": "rs_1", "summary": [], "encrypted_content": "c2ln"}
+    response = response_to(created(), done(0, "reasoning", **item), ended())
+    raw = {"type": "reasoning", "id": "rs_1"}
+    expected = {"type": "reasoning", "text": "", "signature": "c2ln", "raw": raw}
+    assert plain(response.content) == [expected]
+    assert response.said == ()
 
 
 def test_a_call_that_nobody_completed() -> None:
@@ -499,7 +542,9 @@ def test_a_program_calls() -> None:
         done(1, "function_call", **item, status="in_progress"),
         done(2, "program_output", **output),
     ]
-    pieces, response = read("openai_responses", [created(), *chunks, ended()])
+    whole = [chunk["item"] for chunk in chunks]
+    pieces, response = read("openai_responses", [created(), *chunks, ended(output=whole)])
+    assert [each.type for each in response.ran] == ["tool/call", "tool/result"]
     assert [(each.name, each.parent_call_id) for each in response.calls] == [
         ("program", None),
         ("look", "call_p"),
@@ -562,6 +607,9 @@ def test_a_call_that_the_provider_did_not_finish_has_no_result() -> None:
     chunk = done(0, "mcp_call", **{**MCP, "status": "incomplete", "output": None})
     response = response_to(created(), chunk, ended("incomplete"))
     assert response.ran == ()
+    chunk = done(0, "mcp_call", **{**MCP, "status": "calling", "output": None})
+    response = response_to(created(), chunk, ended())
+    assert [each.type for each in response.ran] == ["tool/call"]
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
