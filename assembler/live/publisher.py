@@ -131,10 +131,11 @@ class Publisher:
         """Somebody left: what nobody follows any more costs nothing any more."""
         if self._feeds.get(view):
             return
-        self._feeds.pop(view, None)
+        feed = self._feeds.pop(view, None)
         if view in self._activated:
             self._activated.remove(view)
-            self._assembler.deactivate(view)
+            if feed is None or _active(self._assembler, view) is feed.view:
+                self._assembler.deactivate(view)
 
     # == flushing ========================================================================
 
@@ -168,6 +169,7 @@ class Publisher:
                 feed.make_room()
             else:
                 del self._feeds[view]
+                self._activated.discard(view)
                 feed.end(AssemblerError(f"the view {view!r} was deactivated while it was followed"))
         patches = self._assembler.flush()
         self._counts.flushes += 1

@@ -351,6 +351,22 @@ def test_a_view_is_active_while_somebody_follows_it() -> None:
     asyncio.run(main())
 
 
+def test_a_view_that_somebody_else_activated_stays_when_its_followers_leave() -> None:
+    side = Said(kind="side", target="side")
+
+    async def main() -> None:
+        live = publisher(Clock(), Said(), side)
+        async with live.subscribe("side"):
+            live.assembler.deactivate("side")
+            live.assembler.activate("side")
+        assert sorted(live.assembler.statistics()["nodes"]) == ["chat", "side"]
+        async with live.subscribe("chat"), live.subscribe("side"):
+            pass
+        assert sorted(live.assembler.statistics()["nodes"]) == ["chat", "side"]
+
+    asyncio.run(main())
+
+
 # --- the end
 
 
