@@ -99,6 +99,20 @@ class Match(Struct, frozen=True, gc=False, eq=False):
         item = self.item
         return item.attempt if type(item) is Delta else None
 
+    def __eq__(self, other: object) -> bool:  # a State may keep Matches, and States are compared
+        return self is other or (
+            isinstance(other, Match)
+            and self.position == other.position
+            and self.role is other.role
+            and self.item == other.item
+        )
+
+    def __ne__(self, other: object) -> bool:  # a Struct has one, which does not ask `==`
+        return not self.__eq__(other)
+
+    def __hash__(self) -> int:
+        return hash((self.position, self.role))
+
 
 class Context(Protocol):
     """All Matches of one `(kind, id)`, in position order; read-only."""

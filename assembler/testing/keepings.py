@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import cached_property, partial
 from types import CodeType, FunctionType
 from typing import Any
 
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.testing.portraits import Portrait, portrait
+from assembler.testing.trespass import watch_for_trespass
 
 __all__ = ["Keepings"]
 
@@ -25,10 +27,12 @@ class Keepings:
 
     Reached are module-level containers that its methods name, and those that functions of the
     same module name which these call. Only whether their own elements are others is looked at.
+    What a `cached_property` of the Definition gives is kept from the beginning.
     """
 
     def __init__(self, definition: Any) -> None:
         self._definition = definition
+        _fill_caches(definition)
         self._shared = dict(_containers(type(definition)))
 
     def now(self) -> Portrait:
@@ -46,6 +50,19 @@ class Keepings:
             if old != new
         ]
         return ", ".join(names) or "an attribute is gone"
+
+
+def _fill_caches(definition: Any) -> None:
+    """Ask each `cached_property` once, so that asking it later changes nothing; one that asks what
+    it must not stays empty, and is found when it is filled."""
+    kind = type(definition)
+    names = {name for each in kind.__mro__ for name in vars(each)}
+    for name in sorted(names - vars(definition).keys()):
+        if isinstance(getattr(kind, name, None), cached_property):
+            with suppress(Exception):
+                _, asked = watch_for_trespass(partial(getattr, definition, name))
+                if asked is not None:
+                    vars(definition).pop(name)
 
 
 def _elements(container: Any) -> Portrait:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Iterator, Mapping
 from inspect import isroutine
-from types import ModuleType
+from types import CellType, CoroutineType, FunctionType, GeneratorType, ModuleType
 from typing import Any
 
 from msgspec import Struct
@@ -23,6 +23,7 @@ Portrait = Any
 
 _LEAVES = frozenset((bool, int, float, str, bytes, type(None), complex))
 _ONE_OF_A_KIND = (type, ModuleType)
+_UNDER_WAY = (GeneratorType, CoroutineType)
 
 
 def portrait(value: Any) -> Portrait:
@@ -30,18 +31,24 @@ def portrait(value: Any) -> Portrait:
 
     Looked into are containers, Structs, attrs classes, dataclasses, and other objects by their
     attributes; an object that writes an `__eq__` and a `__repr__` of its own is taken at its word.
-    What has neither attributes nor a word of its own is the same only as itself.
+    A function is its code and what it encloses. What has neither attributes nor a word of its own
+    is the same only as itself.
     """
-    return _portrait(value, ())
+    try:
+        return _portrait(value, ())
+    except RecursionError:  # deeper than any Node may be, which `freeze_object` says in words
+        return type(value), "deeper"
 
 
 def _portrait(value: Any, above: tuple[int, ...]) -> Portrait:
     kind = type(value)
     if kind in _LEAVES:
-        return kind, value
+        return (kind, value) if value == value else (kind, "nan")  # noqa: PLR0124 - NaN is not itself
     if isinstance(value, enum.Enum):
         return kind, value.name
-    if isinstance(value, _ONE_OF_A_KIND) or isroutine(value):
+    if isinstance(value, _UNDER_WAY):
+        return kind, value.__name__
+    if isinstance(value, _ONE_OF_A_KIND) or (isroutine(value) and kind is not FunctionType):
         return kind, id(value)
     if id(value) in above:
         return "itself", above.index(id(value))
@@ -52,6 +59,8 @@ def _inside(value: Any, kind: type[Any], above: tuple[int, ...]) -> Portrait:
     """What of a value that is no leaf makes it what it is."""
     if kind is Text:
         return str(value)
+    if kind is FunctionType:
+        return id(value.__code__), _portrait(_enclosed(value), above)
     if isinstance(value, (Object, Mapping)) and not _says_itself(kind):
         return tuple((_portrait(k, above), _portrait(value[k], above)) for k in value)
     if isinstance(value, (list, tuple)):
@@ -64,6 +73,20 @@ def _inside(value: Any, kind: type[Any], above: tuple[int, ...]) -> Portrait:
     if _says_itself(kind) or not (names or hasattr(value, "__dict__")):
         return repr(value) if _writes(kind, "__repr__") else id(value)
     return tuple((name, _portrait(getattr(value, name), above)) for name in names)
+
+
+def _enclosed(function: FunctionType) -> tuple[Any, ...]:
+    """What a function holds on to beside its code."""
+    cells = function.__closure__ or ()
+    return function.__defaults__, *(cell.cell_contents for cell in cells if _is_full(cell))
+
+
+def _is_full(cell: CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - an empty one raises
+    except ValueError:
+        return False
+    return True
 
 
 def _says_itself(kind: type[Any]) -> bool:

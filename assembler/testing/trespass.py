@@ -12,7 +12,9 @@ import builtins
 import datetime as dt
 import os
 import random
+import socket
 import sys
+import threading
 import time
 from collections.abc import Callable
 from types import CodeType, FrameType
@@ -29,6 +31,10 @@ _CLOCKS = (
     *("process_time", "process_time_ns", "thread_time", "thread_time_ns"),
     *("clock_gettime", "clock_gettime_ns", "localtime", "ctime", "sleep"),
 )
+_AROUND = (
+    *("getpid", "getppid", "getcwd", "getlogin", "uname", "cpu_count", "getloadavg"),
+    *("open", "stat", "lstat", "listdir", "scandir", "readlink", "get_terminal_size"),
+)
 _NOW = frozenset(("now", "utcnow", "today"))
 
 # By identity: a builtin is one object, whichever name it was imported under.
@@ -37,18 +43,28 @@ _ASKED: dict[int, tuple[str, str]] = {
 }
 _ASKED |= {
     id(os.urandom): (CHANCE, "os.urandom"),
-    id(os.getpid): (SURROUNDINGS, "os.getpid"),
+    id(socket.gethostname): (SURROUNDINGS, "socket.gethostname"),
+    id(threading.get_ident): (PROCESS, "threading.get_ident"),
     id(builtins.open): (SURROUNDINGS, "open"),
     id(builtins.hash): (PROCESS, "hash"),
     id(builtins.id): (PROCESS, "id"),
 }
+_ASKED |= {
+    id(getattr(os, name)): (SURROUNDINGS, f"os.{name}") for name in _AROUND if hasattr(os, name)
+}
 _DICE = random.random.__self__  # type: ignore[attr-defined] # the one generator that all share
 _ENVIRON: tuple[CodeType, str] = (type(os.environ).__getitem__.__code__, "os.environ")
 
-# Who may do so on the way: the engine, a collector's callback, a log line. `__hash__` has to
-# call `hash`.
-_OTHERS = frozenset(("assembler", "hypothesis", "_pytest", "pytest", "coverage", "logging"))
+# Who may do so on the way: the engine, a collector's callback, a log line, an import. `__hash__`
+# has to call `hash`, and the `__repr__` that attrs writes knows by `id` what it is in already.
+_OTHERS = frozenset(
+    (
+        *("assembler", "hypothesis", "_pytest", "pytest", "coverage"),
+        *("logging", "importlib", "linecache"),
+    )
+)
 _HASHES = "__hash__"
+_WRITTEN_BY_ATTRS = "<attrs generated"
 
 
 def watch_for_trespass(call: Callable[[], T]) -> tuple[T, tuple[str, str] | None]:
@@ -94,5 +110,7 @@ def _is_theirs(frame: FrameType, what: str) -> bool:
     if module in _OTHERS:
         return False
     if what == PROCESS:  # a library's own book-keeping by address is harmless
+        if frame.f_code.co_filename.startswith(_WRITTEN_BY_ATTRS):
+            return False
         return frame.f_code.co_name != _HASHES and module not in sys.stdlib_module_names
     return True

@@ -177,13 +177,15 @@ class Watched(Definition, Careful):
     def _anchor(self, context: Context) -> Any:
         given = [("state", context.state)]
         found = self.twice("anchor", given, lambda: self.definition.anchor(context))
-        if not isinstance(found, Match):
+        if not any(found is match for match in context.matches):
             self.wrong("anchor", found, "one of `context.matches`")
         return found
 
     def _place(self, context: Context, scope: Scope) -> Any:
         found = self._looking("place", context, scope)
         if found is not None:
+            if holds(portrait(found), Lent):
+                self.witness.tell("kept-reader", method="place", reader="scope")
             self.witness.hold(found, "place")
         return found
 

@@ -45,9 +45,12 @@ class WatchedGroup(GroupDefinition, Careful):
             self.wrong(method, found, "something hashable, or None")
         return found
 
-    def summary(self, members: Members) -> Mapping[str, Any]:
+    def summary(self, members: Members) -> Any:
         given, ask = [("members", members)], self.definition.summary
-        found: Mapping[str, Any] = self.twice("summary", given, lambda: ask(members))
+        found: Any = self.twice("summary", given, lambda: ask(members))
+        if not isinstance(found, Mapping):
+            self.wrong("summary", found, "a mapping of JSON values")
+            return found
         try:
             freeze_object(found)
         except Exception as error:  # whatever it is that is no mapping of JSON values

@@ -52,7 +52,10 @@ class Witness:
 
 def short(value: Any) -> str:
     """A value in a few lines at most."""
-    text = value if isinstance(value, str) else repr(value)
+    try:
+        text = value if isinstance(value, str) else repr(value)
+    except Exception as error:  # one too deep, or a `__repr__` of theirs
+        text = f"<a {type(value).__name__}, whose repr raises {type(error).__name__}>"
     return text if len(text) <= 400 else f"{text[:400]}…"  # noqa: PLR2004 - a few lines
 
 

@@ -11,6 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cached_property
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -401,6 +402,69 @@ class Nosy(Parcel):
         return {"sums": len(Ledger.sums)}
 
 
+class Located(Parcel):
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {"in": os.getcwd()}
+
+
+class Listed(Parcel):
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {"files": len(os.listdir())}
+
+
+class Foreign(Parcel):
+    """It takes a place that is none of its own."""
+
+    def anchor(self, context: Any) -> Any:
+        return replace(context.matches[0], position=0)
+
+
+class Averaged(Parcel):
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {"weight": float("nan")}
+
+
+class Bottomless(Parcel):
+    def shown(self, state: Any, scope: Any) -> Any:
+        nested: list[Any] = []
+        for _ in range(3_000):
+            nested = [nested]
+        return {"nested": nested}
+
+
+class Yielding(Parcel):
+    def build(self, context: Any, scope: Any) -> Any:
+        yield Node("parcel", context.id, {})
+
+
+class Postponed(Parcel):
+    def start(self, match: Any, reader: Any) -> Any:
+        return lambda: reader.previous("parcel")
+
+    def update(self, state: Any, match: Any) -> Any:
+        return state
+
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {}
+
+
+class Promised(Parcel):
+    def place(self, context: Any, scope: Any) -> Any:
+        return lambda: scope.turn
+
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {}
+
+
+class CachedClock(Parcel):
+    @cached_property
+    def made(self) -> float:
+        return time.time()
+
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {"made": self.made}
+
+
 # --- groups
 
 
@@ -431,6 +495,11 @@ class Listing(Shelf):
 
     def summary(self, members: Members) -> Mapping[str, Any]:
         return {"ids": list(members.told)}
+
+
+class Bare(Shelf):
+    def summary(self, members: Members) -> Any:
+        return [members.size]
 
 
 class Fickle(Shelf):
@@ -479,8 +548,18 @@ MISTAKES = (
     Mistake(Renamed, "wrong-kind", "build", "the id 'p"),
     Mistake(Urgent, "wrong-kind", "cadence", "NOW, FRAME or NONE"),
     Mistake(Elsewhere, "wrong-kind", "anchor", "one of `context.matches`"),
+    Mistake(Located, "surroundings", "build", "os.getcwd"),
+    Mistake(Listed, "surroundings", "build", "os.listdir"),
+    Mistake(Foreign, "wrong-kind", "anchor", "one of `context.matches`"),
+    Mistake(Averaged, "no-json", "build", "nan is no JSON number"),
+    Mistake(Bottomless, "no-json", "build", "nested deeper"),
+    Mistake(Yielding, "wrong-kind", "build", "a Node, or None"),
+    Mistake(Postponed, "kept-reader", "start", "keeps the reader"),
+    Mistake(Promised, "kept-reader", "place", "keeps the scope"),
+    Mistake(CachedClock, "changed-itself", "build", "`self.made`"),
     Mistake(Nosy, "differs", "", "read it from another Definition", (Ledger,)),
     Mistake(Reading, "reads-text", "tells", "Let `build` put what it needs", (Parcel,)),
     Mistake(Listing, "reads-order", "summary", "sort it", (Parcel,)),
+    Mistake(Bare, "wrong-kind", "summary", "a mapping of JSON values", (Parcel,)),
     Mistake(Fickle, "changed-itself", "joins", "`self.seen`", (Parcel,)),
 )

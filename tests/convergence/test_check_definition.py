@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
+import attrs
 import pytest
 from msgspec.structs import replace
 
-from assembler import UPDATE
+from assembler import UPDATE, Definition
 from assembler.testing import CheckFailed, check_convergence, check_definition
 from tests.convergence import careless
 from tests.convergence.careless import DELTAS, EVENTS, MISTAKES, Mistake, Parcel, Shelf
@@ -156,7 +158,57 @@ class Stop:
         return hash(self.name)
 
 
-@pytest.mark.parametrize("make", [Talking, Replaced, Indexed])
+class Remembering(Parcel):
+    """Its State keeps the Matches themselves."""
+
+    def start(self, match: Any, reader: Any) -> Any:
+        return (match,)
+
+    def update(self, state: Any, match: Any) -> Any:
+        return (*state, match)
+
+    extend = Definition.extend
+
+    def place(self, context: Any, scope: Any) -> Any:
+        return context.state
+
+    def notes(self, context: Any, scope: Any) -> Any:
+        return ()
+
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {"types": [match.type for match in state]}
+
+
+@attrs.frozen
+class Counted:
+    types: tuple[str, ...] = ()
+
+
+class Described(Remembering):
+    """It shows the `repr` that attrs writes, which asks for `id` on the way."""
+
+    def start(self, match: Any, reader: Any) -> Any:
+        return Counted((match.type,))
+
+    def update(self, state: Any, match: Any) -> Any:
+        return attrs.evolve(state, types=(*state.types, match.type))
+
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {"told": repr(state)}
+
+
+class Prepared(Parcel):
+    """It makes a table when it is first asked for."""
+
+    @cached_property
+    def titles(self) -> dict[str, str]:
+        return {"p1": "one", "p2": "two"}
+
+    def shown(self, state: Any, scope: Any) -> Any:
+        return {"titles": [self.titles.get(each) for each in state.stops]}
+
+
+@pytest.mark.parametrize("make", [Talking, Replaced, Indexed, Remembering, Described, Prepared])
 def test_what_is_no_mistake_passes(make: type[Any], caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     check_definition(make(), events=EVENTS, deltas=DELTAS, max_examples=15)
