@@ -25,7 +25,7 @@ from assembler.engine.definition import (
 from assembler.engine.events import Delta, Event, Position
 from assembler.engine.values import Object
 from definitions.events import DELTA_TYPES, is_int, named, step_of
-from definitions.shared import GivenUp, RequestState, StepUsage
+from definitions.shared import GivenUp, RequestState, StepMark, StepUsage
 from definitions.trajectory import step_node
 
 __all__ = ["Request"]
@@ -67,10 +67,12 @@ class Request(Definition):
             return _bound(state, match)
         return _give_up(state, match) if match.type in _GIVES_UP else _settle(state, match)
 
-    def place(self, context: Context, scope: Scope) -> StepUsage | None:
+    def place(self, context: Context, scope: Scope) -> StepUsage | StepMark | None:
         state: RequestState | None = context.state
-        if state is None or scope.step is None:
+        if state is None:
             return None
+        if scope.step is None:
+            return StepMark(int(context.id.rpartition(".")[2]), state.started)
         told = None if state.message is None else state.message.get("usage")
         usage = told if type(told) is Object else None
         lost = tuple([given.usage for given in state.given_up if given.usage is not None])

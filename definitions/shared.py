@@ -22,6 +22,7 @@ __all__ = [
     "InboxState",
     "Preview",
     "RequestState",
+    "StepMark",
     "StepUsage",
     "ToolState",
     "TurnState",
@@ -155,6 +156,13 @@ class StepUsage(Struct, frozen=True, gc=False):
 
     usage: Object | None = None
     lost: tuple[Object, ...] = ()
+
+
+class StepMark(Struct, frozen=True, gc=False):
+    """What a step publishes on its turn, so that others find the next one: numbers may skip."""
+
+    step: int
+    started: int | None = None
 
 
 class TurnState(Struct, frozen=True, gc=False):

@@ -14,7 +14,7 @@ from assembler.engine.events import Position, pair
 from assembler.engine.values import Json, Object
 from definitions.events import named, total_usage
 from definitions.nodes import node
-from definitions.shared import CallSummary, DraftState, RequestState, TurnState
+from definitions.shared import CallSummary, DraftState, RequestState, StepMark, TurnState
 
 __all__ = ["step_node"]
 
@@ -60,8 +60,7 @@ def _failure(state: RequestState, scope: Scope) -> Object | None:
     turn: TurnState | None = scope.other("turn-tail", str(scope.turn))
     if turn is None or turn.end is None or turn.end.get("reason") != "error":
         return None
-    is_last = scope.other("request", f"{scope.turn}.{scope.step + 1}") is None
-    return turn.end if is_last else None
+    return turn.end if _next_step(scope, scope.step) is None else None
 
 
 def _ended(state: RequestState, scope: Scope) -> int | None:
@@ -69,7 +68,7 @@ def _ended(state: RequestState, scope: Scope) -> int | None:
     end, the next turn."""
     if state.ended is not None or not scope.closed or scope.turn is None or scope.step is None:
         return state.ended
-    next_step: RequestState | None = scope.other("request", f"{scope.turn}.{scope.step + 1}")
+    next_step = _next_step(scope, scope.step)
     if next_step is not None and next_step.started is not None:
         return next_step.started
     turn: TurnState | None = scope.other("turn-tail", str(scope.turn))
@@ -77,6 +76,16 @@ def _ended(state: RequestState, scope: Scope) -> int | None:
         return turn.ended
     next_turn: TurnState | None = scope.other("turn-tail", str(scope.turn + 1))
     return None if next_turn is None else next_turn.started
+
+
+def _next_step(scope: Scope, step: int) -> StepMark | None:
+    """Find the next step of its turn. O(1) where its number is the next one, else O(steps)."""
+    state: RequestState | None = scope.other("request", f"{scope.turn}.{step + 1}")
+    if state is not None:
+        return StepMark(step + 1, state.started)
+    marks: Mapping[str, StepMark] = scope.turn_values("request")
+    later = [mark for mark in marks.values() if mark.step > step]
+    return min(later, key=lambda mark: mark.step, default=None)
 
 
 def _request(state: RequestState) -> dict[str, Json]:

@@ -133,6 +133,10 @@ class Surroundings:
         self.read.append(f"step values of {kind}")
         return self._values.get(kind, {})
 
+    def turn_values(self, kind: str) -> Mapping[str, Any]:
+        self.read.append(f"turn values of {kind}")
+        return {}
+
     def other(self, kind: str, id_: str) -> Any:
         self.read.append(f"{kind}:{id_}")
         return self._others.get((kind, id_))

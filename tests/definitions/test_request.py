@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from assembler.engine.definition import FRAME, NONE, START
 from assembler.engine.events import Event
 from definitions.request import Request
-from definitions.shared import RequestState, StepUsage
+from definitions.shared import RequestState, StepMark, StepUsage
 from tests.definitions.support import Surroundings, delta, event, matched, seen
 
 REQUEST = Request()
@@ -82,10 +82,12 @@ def test_the_message_that_counts() -> None:
     assert state(cut, whole).message_at >> 32 == 4
 
 
-def test_it_publishes_usage_on_its_step_alone() -> None:
+def test_it_publishes_usage_on_its_step_and_its_number_on_its_turn() -> None:
     used = {"input_tokens": 5, "output_tokens": 2}
     assert placed(message(3, usage=used)) == StepUsage(used)  # type: ignore[arg-type]
-    assert placed(message(3, usage=used), step=None) is None
+    begun = event(2, "step/start", **STEP)
+    assert placed(begun, message(3, usage=used), step=None) == StepMark(1, begun.time)
+    assert placed(message(3, usage=used), step=None) == StepMark(1)
     assert placed(message(3)) is None
     assert placed(message(3, usage=7)) is None
     assert placed(delta(1, "text", text="a")) is None

@@ -265,6 +265,19 @@ def test_the_last_step_of_a_turn_that_failed() -> None:
     assert (step(two, "1.2")["status"], step(two, "1.2")["error"]) == ("failed", ERROR)
 
 
+def test_steps_whose_numbers_skip() -> None:
+    events = (
+        *OPENED,
+        event(3, "step/start", turn=1, step=4),
+        event(4, "turn/end", turn=1, reason="error", error=ERROR),
+    )
+    bench = every_way(events)
+    first, last = step(bench, "1.1"), step(bench, "1.4")
+    assert (first["status"], first["error"]) == ("interrupted", None)
+    assert first["ended"] == last["started"] == events[2].time
+    assert (last["status"], last["error"]) == ("failed", ERROR)
+
+
 def test_a_step_that_only_payloads_name() -> None:
     bench = every_way([call(1, "c1"), result(2, "c1")])
     assert step(bench)["status"] == "running"
