@@ -53,8 +53,9 @@ def check_definition(  # noqa: PLR0913 - all but the first are named
     Raises `CheckFailed`, with a sentence that says what to do and the smallest history found;
     the same `seed` finds the same one. `ValueError` names a type that has no data given,
     `TypeError` what is no Definition or no data, `DefinitionError` what no Assembler takes.
-    Not seen: what C code asks the clock for and does not use, and the order of a set of texts,
-    which is another one in another process.
+    Not seen: what C code asks the clock for and does not use, the time zone of the machine
+    (`datetime.fromtimestamp` without one), and the order of a set of texts, which is another one in
+    another process.
 
         def test_upload():
             check_definition(Upload(), events={"upload/begun": [{"upload_id": "u1"}]})
