@@ -295,15 +295,14 @@ class Grouping:
 
     def _name(self, chains: list[list[_Piece]], found: Regrouped) -> None:
         """Give each chain of pieces its key, and make its group."""
-        claims: dict[int, list[_Run]] = {}
-        claimed: set[str] = set()
+        kept: dict[int, _Run] = {}
+        used: set[str] = set()
         for at, pieces in enumerate(chains):
-            for piece in pieces:
-                if piece.run is not None and piece.run.group.key not in claimed:
-                    claimed.add(piece.run.group.key)
-                    claims.setdefault(at, []).append(piece.run)
-        kept = {at: min(runs, key=lambda run: run.age) for at, runs in claims.items()}
-        used = {run.group.key for run in kept.values()}
+            runs = [piece.run for piece in pieces if piece.run is not None]
+            free = [run for run in runs if run.group.key not in used]
+            if free:
+                kept[at] = min(free, key=lambda run: run.age)
+                used.add(kept[at].group.key)
         formed = self._formed
         for at, pieces in enumerate(chains):
             if at in kept:

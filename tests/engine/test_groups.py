@@ -143,6 +143,17 @@ def test_a_key_stays_when_members_come_behind_and_before() -> None:
     assert bench.groups == {"c": "abcde"}
 
 
+def test_a_key_stays_with_the_later_part_when_an_older_group_takes_the_earlier_one() -> None:
+    bench = Bench("ab")
+    bench.append("c", None)
+    for id_ in "def":
+        bench.append(id_, 2)
+    assert bench.groups == {"a": "ab", "d": "def"}
+    bench.change("c", 1)
+    bench.change("d", 1)
+    assert bench.groups == {"a": "abcd", "d": "ef"}
+
+
 def test_a_key_stays_when_a_member_comes_in_between() -> None:
     bench = Bench("ac")
     bench.live("b", after=1)
