@@ -77,6 +77,8 @@ def _call_value(call: Call, extra: Mapping[str, Any]) -> Object:
     }
     if call.provider_call_id not in (None, call.call_id):
         fields["provider_call_id"] = call.provider_call_id
+    if call.parent_call_id is not None:
+        fields["parent_call_id"] = call.parent_call_id
     if call.ran_by == "provider":
         fields["ran_by"] = "provider"
     return freeze_object({**fields, **extra})
