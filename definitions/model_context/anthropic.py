@@ -53,7 +53,7 @@ class _Writer:
         self._answered = {
             named(block, "call_id")
             for turn in turns
-            if isinstance(turn, Answer) and turn.provider in _OWN
+            if isinstance(turn, Answer) and turn.is_of(_OWN)
             for block in turn.parts
             if isinstance(block, Object)
         }
@@ -83,7 +83,7 @@ class _Writer:
 
     def _answer(self, answer: Answer) -> tuple[list[_Block], list[_Block]]:
         """Give the blocks of an answer, and the results of its calls."""
-        own, last = answer.provider in _OWN, answer is self._turns[-1]
+        own, last = answer.is_of(_OWN), answer is self._turns[-1]
         blocks: list[_Block] = []
         results: list[_Block] = []
         for part in answer.parts:

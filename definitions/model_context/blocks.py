@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from binascii import Error
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from json import dumps
 from typing import Any
 
@@ -40,6 +40,7 @@ NO_OUTPUT = "(no output)"
 OPENING = "(The conversation begins with an answer.)"
 """Stands before an answer that nothing was said before, where a provider wants input first."""
 
+_FOLLOWS = "(A file, which follows.)"
 _UNPARSED = "unparsed_arguments"
 _NEVER_SHOWN = frozenset({"reasoning", "tool-call", "provider"})
 
@@ -117,9 +118,22 @@ def text_blocks(blocks: Iterable[Object]) -> list[str]:
     return [text for block in blocks if (text := shown_text(block)) is not None]
 
 
-def result_text(result: Result, *, marked: bool = False) -> str:
-    """Give a result as one text; `marked`: an error says so, for formats with no field for it."""
-    text = "\n".join(text_blocks(result.blocks)) or NO_OUTPUT
+def result_text(
+    result: Result,
+    *,
+    marked: bool = False,
+    behind: Callable[[Object], object] = lambda _: None,
+) -> str:
+    """Give a result as one text.
+
+    `marked`: an error says so, for formats with no field for it. `behind`: gives something for a
+    file that follows as input, for formats whose results are text alone.
+    """
+    texts = [
+        _FOLLOWS if is_file(block) and behind(block) is not None else shown_text(block)
+        for block in result.blocks
+    ]
+    text = "\n".join([each for each in texts if each is not None]) or NO_OUTPUT
     if marked and result.is_error and not text.lower().startswith("error"):
         return f"Error: {text}"
     return text

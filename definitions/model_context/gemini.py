@@ -47,7 +47,7 @@ def gemini_contents(turns: Iterable[Turn]) -> list[dict[str, Any]]:
             _say(contents, "user", list(_input(turn.blocks)))
             continue
         ids.forget_used()
-        own = turn.provider in _OWN
+        own = turn.is_of(_OWN)
         calls = [call for call in turn.calls if call.is_ordinary]
         _say(contents, "model", _answer(turn, ids, own=own))
         _say(contents, "user", [_result(call, ids, own=own) for call in calls])
@@ -109,14 +109,14 @@ def _block(block: Object, *, own: bool) -> Iterator[_Part]:
 
 
 def _call(call: Call, ids: SentIds, *, own: bool) -> _Part:
-    signature = call.raw.get(_SIGNATURE) if own else None
+    signature = (call.signature or call.raw.get(_SIGNATURE)) if own else None
     told = {"name": _name(call), "args": argument_object(call), **_id(call, ids, own=own)}
     return {"functionCall": told, **({_SIGNATURE: signature} if signature else {})}
 
 
 def _result(call: Call, ids: SentIds, *, own: bool) -> _Part:
     field = "error" if call.result.is_error else "output"
-    response = {field: result_text(call.result)}
+    response = {field: result_text(call.result, behind=_file)}
     told = {"name": _name(call), "response": response, **_id(call, ids, own=own)}
     return {"functionResponse": told}
 

@@ -26,7 +26,7 @@ from definitions.shared import RequestState, ToolState
 
 __all__ = ["IncompleteHistoryError", "turns_of"]
 
-_NO_RAW = freeze_object({})
+_NOTHING = freeze_object({})
 _CALL, _PROVIDER = "tool-call", "provider"
 _ORDINARY = frozenset({"tool_use", "function_call", "function"})
 """What providers call a call that the host answers. An agent that ran one by itself has its result
@@ -54,7 +54,7 @@ class _Message(Struct, frozen=True):
     at: Position
     turn: int | None
     blocks: tuple[Object, ...]
-    provider: str | None
+    source: Object
 
 
 def turns_of(assembler: Assembler) -> list[Turn]:
@@ -141,7 +141,7 @@ def _messages(assembler: Assembler) -> Iterator[tuple[str, _Message]]:
             blocks = tuple([block for block in blocks if _stays_when_interrupted(block)])
         turn = message.get("turn")
         place = turn if is_int(turn) else None
-        yield context.id, _Message(state.message_at, place, blocks, _provider_of(message))
+        yield context.id, _Message(state.message_at, place, blocks, _source_of(message))
 
 
 def _stays_when_interrupted(block: Object) -> bool:
@@ -150,9 +150,9 @@ def _stays_when_interrupted(block: Object) -> bool:
     return block.get("type") not in (_CALL, _PROVIDER, "reasoning")
 
 
-def _provider_of(message: Object) -> str | None:
+def _source_of(message: Object) -> Object:
     told = message.get("provider")
-    return named(told, "name") if type(told) is Object else None
+    return told if type(told) is Object else _NOTHING
 
 
 def _blocks_of(content: Json) -> tuple[Object, ...]:
@@ -186,12 +186,12 @@ class _Calls:
             if part is None:
                 continue
             if ran and not isinstance(part, Call):
-                yield Answer(tuple(parts), message.provider)
+                yield Answer(tuple(parts), message.source)
                 parts, ran = [], False
             ran = ran or (isinstance(part, Call) and not part.native and _by_provider(block))
             parts.append(part)
         parts += [self._unblocked(each) for each in self._of_step.get(step, ())]
-        yield Answer(tuple(parts), message.provider)
+        yield Answer(tuple(parts), message.source)
 
     def without_message(
         self, messages: Mapping[str, _Message]
@@ -230,14 +230,14 @@ class _Calls:
         if call_id is None or call_id in self._taken:
             return None
         context = self._tools.get(call_id)
-        call = _dispatched(context) or _NO_RAW
+        call = _dispatched(context) or _NOTHING
         if named(block, "name") is None and named(call, "name") is None:
             return None
         self._taken.add(call_id)
         return _call(block, call, self._results.of(call_id, context, turn))
 
     def _unblocked(self, context: Context) -> Call:
-        call = _dispatched(context) or _NO_RAW
+        call = _dispatched(context) or _NOTHING
         place = self._assembler.location("tool", context.id)
         turn = None if place is None else place.turn
         return _call(call, call, self._results.of(context.id, context, turn))
@@ -246,7 +246,7 @@ class _Calls:
 def _call(told: Object, call: Object, result: Result) -> Call:
     """Make a call of its block in the message and of its `tool/call`, as far as there are any."""
     text = told.get("arguments")
-    raw = raw_of(told) or _NO_RAW
+    raw = raw_of(told) or _NOTHING
     by_provider = _by_provider(told) or _by_provider(call)
     return Call(
         named(told, "call_id") or "",
@@ -258,6 +258,7 @@ def _call(told: Object, call: Object, result: Result) -> Call:
         named(told, "provider_call_id") or named(call, "provider_call_id"),
         named(told, "parent_call_id") or named(call, "parent_call_id"),
         native=by_provider and named(raw, "type") not in (None, *_ORDINARY),
+        signature=named(told, "signature"),
     )
 
 

@@ -19,7 +19,6 @@ from definitions.model_context.blocks import (
     call_name,
     file_of,
     is_file,
-    raw_of,
     result_text,
     shown_text,
     text_blocks,
@@ -36,7 +35,8 @@ _NAME_MAX = 64
 _SOUNDS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 _REASONING = frozenset({"reasoning_content", "reasoning"})
 """Fields in which servers give reasoning as text, and want it back by the same name."""
-_MODELLED = frozenset({"index", "id", "type", "function"})
+_CUSTOM = "custom"
+_MODELLED = frozenset({"index", "id", "type", "function", "custom"})
 
 _Message = dict[str, Any]
 
@@ -55,7 +55,7 @@ def openai_chat_messages(turns: Iterable[Turn]) -> list[dict[str, Any]]:
 
 
 def _answer(answer: Answer, ids: SentIds) -> Iterator[_Message]:
-    own = answer.provider in _OWN
+    own = answer.is_of(_OWN)
     blocks = [part for part in answer.parts if isinstance(part, Object)]
     calls = [call for call in answer.calls if call.is_ordinary]
     text = "".join(text_blocks(blocks))
@@ -63,38 +63,40 @@ def _answer(answer: Answer, ids: SentIds) -> Iterator[_Message]:
         return
     message: _Message = {"role": "assistant", "content": text or None}
     if own:
-        message.update(_reasoning(blocks))
+        message.update(_reasoning(answer.source, blocks))
     if calls:
         message["tool_calls"] = [_call(call, ids, own=own) for call in calls]
     yield message
     for call in calls:
-        content = result_text(call.result, marked=True)
+        content = result_text(call.result, marked=True, behind=_file_part)
         yield {"role": "tool", "tool_call_id": ids.of(call, own=own), "content": content}
     yield from _files_of(calls)
 
 
-def _reasoning(blocks: Iterable[Object]) -> dict[str, Any]:
-    """Give the fields in which the server told its reasoning; without their names, nothing."""
-    fields: dict[str, Any] = {}
-    for block in blocks:
-        if block.get("type") == "reasoning":
-            field, text = named(block, "field"), block.get("text")
-            if field in _REASONING and type(text) is str and text:
-                fields[field] = fields.get(field, "") + text
-        if block.get("type") in ("reasoning", "provider"):
-            told = (raw_of(block) or block).get("reasoning_details")
-            if type(told) is tuple:
-                fields.setdefault("reasoning_details", []).extend(thaw(told))
-    return fields
+def _reasoning(source: Object, blocks: Iterable[Object]) -> dict[str, Any]:
+    """Give reasoning in the field in which the server told it: it may want it back there. One that
+    keeps details of its own gets those, as they came."""
+    details, field = source.get("reasoning_details"), named(source, "reasoning_field")
+    if details:
+        return {"reasoning_details": thaw(details)}
+    told = [block.get("text") for block in blocks if block.get("type") == "reasoning"]
+    text = "".join([each for each in told if type(each) is str])
+    return {field: text} if field in _REASONING and text else {}
 
 
 def _call(call: Call, ids: SentIds, *, own: bool) -> dict[str, Any]:
     more = thaw(call.raw) if own else {}
+    name = call_name(call, "_-", _NAME_MAX)
+    is_custom = more.get("type") == _CUSTOM
+    called: dict[str, Any] = {"name": name, "arguments": argument_text(call)}
+    if is_custom:  # takes text of any kind
+        called = {"name": name, "input": call.text}
+    kind = _CUSTOM if is_custom else "function"
     return {
         **{field: value for field, value in more.items() if field not in _MODELLED},
         "id": ids.of(call, own=own),
-        "type": "function",
-        "function": {"name": call_name(call, "_-", _NAME_MAX), "arguments": argument_text(call)},
+        "type": kind,
+        kind: called,
     }
 
 

@@ -9,12 +9,13 @@ that it goes with what it led to. Not here: the instructions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from assembler.engine.values import Object, thaw
 from definitions.events import named
 from definitions.model_context.blocks import (
+    argument_object,
     argument_text,
     call_name,
     file_of,
@@ -25,126 +26,238 @@ from definitions.model_context.blocks import (
     shown_text,
 )
 from definitions.model_context.ids import SentIds
-from definitions.model_context.turns import Answer, Call, Input, Turn
+from definitions.model_context.turns import Answer, Call, Turn
 
 __all__ = ["openai_responses_input"]
 
 _OWN = frozenset({"openai_responses"})
 _IDS = re.compile(r"[!-~]{1,64}")
 _NAME_MAX = 64
-_CUSTOM = "custom_tool_call"
-_KINDS = frozenset({"function_call", _CUSTOM})
+_FUNCTION = "function_call"
 _MESSAGE = frozenset({"id", "status", "phase"})
+_OUTPUT = "_output"
 
 _Item = dict[str, Any]
 
 
 def openai_responses_input(turns: Iterable[Turn]) -> list[dict[str, Any]]:
     """Give the `input` of a request."""
-    ids = SentIds(_IDS)
-    items: list[_Item] = []
-    for turn in turns:
-        if isinstance(turn, Input):
+    return _Writer(list(turns)).items()
+
+
+class _Writer:
+    def __init__(self, turns: list[Turn]) -> None:
+        self._turns = turns
+        self._ids = SentIds(_IDS)
+        self._sent: set[str] = set()
+        """Calls that the provider ran and that are sent: outputs, and calls made inside them, may
+        follow."""
+
+    def items(self) -> list[_Item]:
+        items: list[_Item] = []
+        for turn in self._turns:
+            if isinstance(turn, Answer):
+                items += self._answer(turn)
+                continue
             parts = list(_parts(turn.blocks))
             if parts:
                 items.append({"type": "message", "role": "user", "content": parts})
-        else:
-            items += _answer(turn, ids)
-    return items
+        return items
+
+    def _answer(self, answer: Answer) -> list[_Item]:
+        """Give the items of an answer, and behind them the results of its calls."""
+        own = answer.is_of(_OWN)
+        items: list[_Item] = []
+        results: list[_Item] = []
+        for part in answer.parts:
+            if isinstance(part, Object):
+                self._add(items, part, own=own)
+            elif part.native:
+                if own and named(part.raw, "type") in _RAN:
+                    self._sent.add(part.call_id)
+                    items.append(_ran(part))
+            elif part.parent is None or (own and part.parent in self._sent):
+                call_id = self._ids.of(part, own=own)
+                items.append(_call(part, call_id, own=own))
+                results.append(_result(part, call_id, own=own))
+        while items and items[-1]["type"] == "reasoning":
+            items.pop()
+        return items + results
+
+    def _add(self, items: list[_Item], block: Object, *, own: bool) -> None:
+        """Add a block of an answer: to the item that it came in, else as text."""
+        kept = kept_raw(block, _OWN)
+        raw = raw_of(block) if own else None
+        if kept is not None:
+            if self._is_wanted(kept, named(block, "call_id")):
+                items.append(kept)
+        elif block.get("type") == "reasoning":
+            if raw is not None:
+                _think(items, block, raw)
+        elif (text := shown_text(block)) is not None:
+            if raw is not None and named(raw, "id") is not None:
+                _say(items, block, raw, text)
+            else:
+                items.append({"type": "message", "role": "assistant", "content": text})
+
+    def _is_wanted(self, kept: _Item, call_id: str | None) -> bool:
+        """Whether an item may stand by itself: an output may not, without its call."""
+        kind = kept.get("type")
+        if type(kind) is not str:
+            return False
+        return not kind.endswith(_OUTPUT) or call_id in self._sent
 
 
-def _answer(answer: Answer, ids: SentIds) -> list[_Item]:
-    own = answer.provider in _OWN
-    items: list[_Item] = []
-    results: list[_Item] = []
-    for part in answer.parts:
-        if isinstance(part, Object):
-            _add(items, _own_item(part) if own else None, part)
-        elif part.native:
-            if own:
-                _add_once(items, thaw(part.raw))
-        elif part.is_ordinary:
-            items.append(_call(part, ids, own=own))
-            results.append(_result(part, ids, own=own))
-    while items and items[-1]["type"] == "reasoning":
-        items.pop()
-    return items + results
-
-
-def _add(items: list[_Item], own: _Item | None, block: Object) -> None:
-    """Add a block of an answer: as the item that it came in, else as text."""
-    if own is not None and own["type"] != "message":
-        _add_once(items, own)
-        return
-    text = shown_text(block)
+def _think(items: list[_Item], block: Object, raw: Object) -> None:
+    """Add a part of reasoning to its item."""
+    signature, text = named(block, "signature"), named(block, "text")
+    item = _same_item(items, "reasoning", raw)
+    if item is None:
+        if named(raw, "id") is None and signature is None:
+            return
+        told = {name: value for name, value in thaw(raw).items() if value is not None}
+        told.pop("part", None)
+        item = {**told, "type": "reasoning", "summary": []}
+        items.append(item)
+    if signature is not None:
+        item["encrypted_content"] = signature
     if text is None:
         return
-    if own is None:
-        items.append({"type": "message", "role": "assistant", "content": text})
-        return
-    part = {"type": "output_text", "text": text, "annotations": []}
-    if items and items[-1]["type"] == "message" and items[-1].get("id") == own["id"]:
-        items[-1]["content"].append(part)
+    if named(raw, "part") == "reasoning_text":
+        item.setdefault("content", []).append({"type": "reasoning_text", "text": text})
     else:
-        items.append({**own, "role": "assistant", "content": [part]})
+        item["summary"].append({"type": "summary_text", "text": text})
 
 
-def _own_item(block: Object) -> _Item | None:
-    """Give the item that a block came in; None when it is not known. A message is without its
-    content: that are its blocks."""
-    if block.get("type") == "provider":
-        kept = kept_raw(block, _OWN)
-        return kept if kept is not None and type(kept.get("type")) is str else None
-    raw = raw_of(block)
-    if raw is None or named(raw, "id") is None:
-        return None
-    item: _Item = thaw(raw)
-    if block.get("type") == "reasoning":
-        return {"summary": [], **item, "type": "reasoning"}
-    told = {field: item[field] for field in sorted(_MESSAGE) if item.get(field) is not None}
-    return {"type": "message", "status": "completed", **told}
-
-
-def _add_once(items: list[_Item], item: _Item) -> None:
-    """Add an item; several blocks may have come of one."""
-    named_so = item.get("id")
-    if named_so is None or all(each.get("id") != named_so for each in items):
+def _say(items: list[_Item], block: Object, raw: Object, text: str) -> None:
+    """Add a part of a message to its item."""
+    item = _same_item(items, "message", raw)
+    if item is None:
+        told = {name: raw[name] for name in sorted(_MESSAGE) if raw.get(name) is not None}
+        item = {"type": "message", "role": "assistant", "status": "completed", **told}
+        item["content"] = []
         items.append(item)
+    if named(raw, "part") == "refusal":
+        item["content"].append({"type": "refusal", "refusal": text})
+        return
+    cited = block.get("citations")
+    annotations = thaw(cited) if type(cited) is tuple else []
+    item["content"].append({"type": "output_text", "text": text, "annotations": annotations})
 
 
-def _call(call: Call, ids: SentIds, *, own: bool) -> _Item:
-    kind = named(call.raw, "type") or "function_call"
-    more = thaw(call.raw) if own and kind in _KINDS else {}
-    item = {
-        **more,
-        "type": "function_call",
-        "call_id": ids.of(call, own=own),
-        "name": call_name(call, "_-", _NAME_MAX),
-    }
-    if own and _is_custom(call):
-        return {**item, "type": _CUSTOM, "input": call.raw["input"]}
-    return {**item, "arguments": argument_text(call)}
+def _same_item(items: list[_Item], kind: str, raw: Object) -> _Item | None:
+    """Give the newest item when the block is another part of it."""
+    last = items[-1] if items else None
+    same = last is not None and last["type"] == kind and last.get("id") == named(raw, "id")
+    return last if same else None
 
 
-def _is_custom(call: Call) -> bool:
-    """Whether its input is free text, no JSON."""
-    return named(call.raw, "type") == _CUSTOM and type(call.raw.get("input")) is str
+# -- calls -------------------------------------------------------------------------------------
 
 
-def _result(call: Call, ids: SentIds, *, own: bool) -> _Item:
-    custom = own and _is_custom(call)
-    return {
-        "type": f"{_CUSTOM}_output" if custom else "function_call_output",
-        "call_id": ids.of(call, own=own),
-        "output": _output(call),
-    }
+def _call(call: Call, call_id: str, *, own: bool) -> _Item:
+    kind = _kind(call, own=own)
+    more = {name: value for name, value in thaw(call.raw).items() if value is not None}
+    item: _Item = {**(more if own and _is_spelled(call) else {}), "type": kind, "call_id": call_id}
+    if kind in _NAMED:
+        item["name"] = call_name(call, "_-", _NAME_MAX)
+    return {**item, **_FIELDS[kind](call)}
 
 
-def _output(call: Call) -> str | list[dict[str, Any]]:
+def _result(call: Call, call_id: str, *, own: bool) -> _Item:
+    kind = _kind(call, own=own)
+    item: _Item = {"type": kind + _OUTPUT, "call_id": call_id}
+    if own and kind == _FUNCTION and call.raw.get("caller"):
+        item["caller"] = thaw(call.raw["caller"])
+    return {**item, **_OUTPUTS[kind](call)}
+
+
+def _kind(call: Call, *, own: bool) -> str:
+    """Give the type of its item. One that we cannot spell is a function to the model."""
+    return (named(call.raw, "type") or _FUNCTION) if own and _is_spelled(call) else _FUNCTION
+
+
+def _is_spelled(call: Call) -> bool:
+    kind = named(call.raw, "type")
+    return kind == _FUNCTION or (kind in _FIELDS and call.arguments is not None)
+
+
+def _ran(call: Call) -> _Item:
+    """Give the item of a call that the provider ran, and that has its output elsewhere."""
+    item: _Item = thaw(call.raw)
+    told = call.provider_call_id or call.call_id
+    if told != item.get("id"):
+        item["call_id"] = told
+    return {**item, **_RAN[item["type"]](call)}
+
+
+def _arguments(call: Call) -> _Item:
+    return {"arguments": argument_text(call)}
+
+
+def _parsed_arguments(call: Call) -> _Item:
+    return {"arguments": argument_object(call)}
+
+
+def _input(call: Call) -> _Item:
+    return {"input": str(argument_object(call).get("input", call.text))}
+
+
+def _action(call: Call) -> _Item:
+    return {"action": argument_object(call)}
+
+
+def _operation(call: Call) -> _Item:
+    return {"operation": argument_object(call)}
+
+
+_FIELDS: Mapping[str, Callable[[Call], _Item]] = {
+    _FUNCTION: _arguments,
+    "custom_tool_call": _input,
+    "apply_patch_call": _operation,
+    "shell_call": _action,
+}
+"""Calls of the host by the type of their item: how their arguments are spelled."""
+
+_NAMED = frozenset({_FUNCTION, "custom_tool_call"})
+
+_RAN: Mapping[str, Callable[[Call], _Item]] = {
+    "program": argument_object,
+    "tool_search_call": _parsed_arguments,
+    "shell_call": _action,
+}
+"""Calls of the provider whose output is an item of its own; all others hold it."""
+
+
+def _output(call: Call) -> _Item:
     """Give a result as one text, or as parts when there is a file in it."""
     if not any(is_file(block) for block in call.result.blocks):
-        return result_text(call.result, marked=True)
-    return list(_parts(call.result.blocks))
+        return {"output": result_text(call.result, marked=True)}
+    marked = [{"type": "input_text", "text": "Error:"}] if call.result.is_error else []
+    return {"output": [*marked, *_parts(call.result.blocks)]}
+
+
+def _patched(call: Call) -> _Item:
+    status = "failed" if call.result.is_error else "completed"
+    return {"status": status, "output": result_text(call.result)}
+
+
+def _printed(call: Call) -> _Item:
+    """What a shell printed. Its exit code is not known to us: whether it failed is."""
+    text, failed = result_text(call.result), call.result.is_error
+    outcome = {"type": "exit", "exit_code": int(failed)}
+    printed = {"stdout": "", "stderr": text} if failed else {"stdout": text, "stderr": ""}
+    return {"output": [{**printed, "outcome": outcome}]}
+
+
+_OUTPUTS: Mapping[str, Callable[[Call], _Item]] = {
+    _FUNCTION: _output,
+    "custom_tool_call": _output,
+    "apply_patch_call": _patched,
+    "shell_call": _printed,
+}
+
+# -- parts -------------------------------------------------------------------------------------
 
 
 def _parts(blocks: Iterable[Object]) -> Iterator[dict[str, Any]]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from assembler.engine.values import Object
+from assembler.engine.values import Object, freeze_object
 
 __all__ = ["Answer", "Call", "Input", "Part", "Result", "Turn"]
+
+_NOTHING = freeze_object({})
 
 
 class Result(Struct, frozen=True):
@@ -23,9 +25,9 @@ class Call(Struct, frozen=True):
     """One call with its result.
 
     `text` are the arguments as they came, `arguments` what they parse to (None: no object).
-    `raw` are the fields of the provider's own block that we do not model. With `native` the
-    provider ran it in its own way: its result is a block of an answer, and `result` says nothing.
-    `parent` is the call that it was made inside of.
+    `raw` are the fields of the provider's own block that we do not model, `signature` its proof of
+    what it thought. `parent` is the call that it was made inside of. With `native` the provider ran
+    it in its own way: its result is a block of an answer, and `result` says nothing.
     """
 
     call_id: str
@@ -37,6 +39,7 @@ class Call(Struct, frozen=True):
     provider_call_id: str | None = None
     parent: str | None = None
     native: bool = False
+    signature: str | None = None
 
     @property
     def is_ordinary(self) -> bool:
@@ -54,15 +57,21 @@ class Input(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What the model said, in its order. `provider` names the format that it came in."""
+    """What the model said, in its order. `source` is what its provider called it: the `name` of the
+    format that it came in, and what belongs to no block."""
 
     parts: tuple[Part, ...]
-    provider: str | None = None
+    source: Object = _NOTHING
 
     @property
     def calls(self) -> tuple[Call, ...]:
         """Its calls, in order."""
         return tuple(part for part in self.parts if isinstance(part, Call))
+
+    def is_of(self, formats: frozenset[str]) -> bool:
+        """Whether it came in one of these formats: then what was signed goes back."""
+        name = self.source.get("name")
+        return type(name) is str and name in formats
 
 
 Turn = Input | Answer
