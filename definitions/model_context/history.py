@@ -13,7 +13,7 @@ from msgspec import Struct
 from assembler.engine.assembler import Assembler
 from assembler.engine.definition import Context
 from assembler.engine.errors import AssemblerError
-from assembler.engine.events import Position, position
+from assembler.engine.events import Position, pair, position
 from assembler.engine.values import Json, Object, freeze_object
 from definitions.arguments import InvalidArguments, complete
 from definitions.compaction import CompactionState
@@ -89,18 +89,19 @@ def _reach(assembler: Assembler) -> tuple[Object | None, int]:
     return summary, first
 
 
-def _summaries(assembler: Assembler) -> Iterator[tuple[Position, str, int]]:
+def _summaries(assembler: Assembler) -> Iterator[tuple[int, str, int]]:
     """Give where each compaction that holds was told, its summary, and what it leaves as it is:
     the events from `before_seq` on, or from its own first."""
     for context in assembler.contexts("compaction"):
         state: CompactionState | None = context.state
         if state is None or state.failed or is_blank(state.summary or ""):
             continue
-        matches = context.matches
-        told = next(match for match in matches if match.type == "compaction/summary")
-        own = matches[0].item.seq  # type: ignore[union-attr]  # it takes no deltas
+        # The first of each; it takes no deltas, whose places are not those of events.
+        at = {match.type: pair(match.position)[0] for match in reversed(context.matches)}
+        told = at["compaction/summary"]
+        own = at.get("compaction/start", told if assembler.window.has_more is False else 1)
         before = own if state.before_seq is None else max(state.before_seq, 1)
-        yield told.position, state.summary or "", before
+        yield told, state.summary or "", before
 
 
 def _answers(assembler: Assembler, first: int) -> Iterator[tuple[Position, Turn]]:
