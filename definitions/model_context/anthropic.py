@@ -90,7 +90,7 @@ class _Writer:
             if isinstance(part, Object):
                 blocks += self._block(part, own=own)
             elif part.native:
-                if own and (last or part.call_id in self._answered):
+                if own and _is_spelled(part) and (last or part.call_id in self._answered):
                     self._sent.add(part.call_id)
                     blocks.append(self._call(part, own=True))
             elif part.parent is None or (own and part.parent in self._sent):
@@ -120,8 +120,8 @@ class _Writer:
     def _call(self, call: Call, *, own: bool) -> _Block:
         more = thaw(call.raw) if own and named(call.raw, "type") else {}
         return {
-            "type": "tool_use",
             **{field: value for field, value in more.items() if field not in _MODELLED},
+            "type": call.raw["type"] if call.native else "tool_use",
             "id": self._ids.of(call, own=own),
             "name": call_name(call, "_-", _NAME_MAX),
             "input": argument_object(call),
@@ -135,6 +135,11 @@ class _Writer:
         if own and named(call.raw, "toolset_name"):
             result["toolset_name"] = call.raw["toolset_name"]
         return result
+
+
+def _is_spelled(call: Call) -> bool:
+    """Whether a call that the provider ran says which block it was (`server_tool_use`)."""
+    return str(call.raw.get("type")).endswith("_tool_use")
 
 
 def _merged(said: Iterable[tuple[str, list[_Block]]]) -> list[tuple[str, list[_Block]]]:

@@ -5,8 +5,8 @@ Not here: how a provider spells a block (the formats).
 
 from __future__ import annotations
 
+import re
 from base64 import b64decode
-from binascii import Error
 from collections.abc import Callable, Iterable
 from json import dumps
 from typing import Any
@@ -41,6 +41,7 @@ OPENING = "(The conversation begins with an answer.)"
 """Stands before an answer that nothing was said before, where a provider wants input first."""
 
 _FOLLOWS = "(A file, which follows.)"
+_BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _UNPARSED = "unparsed_arguments"
 _NEVER_SHOWN = frozenset({"reasoning", "tool-call", "provider"})
 
@@ -64,20 +65,23 @@ class File(Struct, frozen=True):
         if self.data is None or not self.media_type.startswith("text/"):
             return None
         try:
-            text = b64decode(self.data, validate=True).decode()
-        except (Error, ValueError):
+            text = b64decode(self.data).decode()
+        except ValueError:
             return None
         return text if text.strip() else None
 
 
 def file_of(block: Object) -> File | None:
-    """Read a file block; None when it says neither what it is nor where."""
+    """Read a file block; None when it does not say what it is, or holds nothing that is base64 and
+    is nowhere else."""
     media_type, data, url = (named(block, field) for field in ("media_type", "data", "url"))
     if url is not None and url.startswith("data:"):
         told, _, data = url.removeprefix("data:").partition(",")
         if not told.endswith(";base64") or not data:
             return None
         media_type, url = media_type or told.removesuffix(";base64"), None
+    if data is not None and not _BASE64.fullmatch(data):
+        data = None
     if media_type is None or (data is None and url is None):
         return None
     name = named(block, "name") or named(block, "filename")

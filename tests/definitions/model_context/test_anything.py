@@ -42,7 +42,7 @@ RAW = st.sampled_from(
         {"type": "custom_tool_call"},
         {"type": "web_search_call", "id": "ws_1"},
         {"type": "program", "id": "p_1"},
-        {"thoughtSignature": "s"},
+        {"thoughtSignature": "c2ln"},
     ]
 )
 CALL = st.builds(
@@ -91,7 +91,7 @@ OWN = st.builds(
 THOUGHT = st.builds(
     lambda told, more: reasoning(told, **more),
     SAID,
-    st.sampled_from([{}, {"signature": "s"}, {"raw": {"type": "reasoning", "id": "rs_1"}}]),
+    st.sampled_from([{}, {"signature": "c2ln"}, {"raw": {"type": "reasoning", "id": "rs_1"}}]),
 )
 ANSWER = st.lists(st.one_of(CALL, CALL, st.builds(text, SAID), THOUGHT, OWN, FILE), max_size=4)
 INPUT = st.lists(SHOWN, max_size=2)
