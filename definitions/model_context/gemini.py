@@ -32,6 +32,9 @@ _OWN = frozenset({"gemini"})
 _IDS = re.compile(r"[!-~]{1,128}")
 _NAME_MAX = 64
 _SIGNATURE = "thoughtSignature"
+_CODE = "code_execution"
+_ABOUT = "Metadata"
+"""What ends so speaks of the answer (where it is from), and is no part of it."""
 _DOCUMENT = "application/pdf"
 _TAKEN = ("image/", "audio/", "video/", _DOCUMENT)
 
@@ -84,13 +87,16 @@ def _answer(answer: Answer, ids: SentIds, *, own: bool) -> list[_Part]:
             parts += _block(part, own=own)
         elif part.is_ordinary:
             parts.append(_call(part, ids, own=own))
+        elif part.native and own:
+            parts.append(_ran(part))
     return [] if all(part.get("thought") for part in parts) else parts
 
 
 def _block(block: Object, *, own: bool) -> Iterator[_Part]:
     kept = kept_raw(block, _OWN)
     if kept is not None:
-        yield kept
+        if not all(field.endswith(_ABOUT) for field in kept):
+            yield kept
         return
     signature = named(block, "signature") if own else None
     signed = {} if signature is None else {_SIGNATURE: signature}
@@ -101,7 +107,7 @@ def _block(block: Object, *, own: bool) -> Iterator[_Part]:
         return
     if is_file(block):
         part = _file(block)
-        yield {"text": shown_text(block)} if part is None else part
+        yield {**({"text": shown_text(block)} if part is None else part), **signed}
         return
     shown = shown_text(block)
     if shown is not None or signed:
@@ -109,9 +115,21 @@ def _block(block: Object, *, own: bool) -> Iterator[_Part]:
 
 
 def _call(call: Call, ids: SentIds, *, own: bool) -> _Part:
-    signature = (call.signature or call.raw.get(_SIGNATURE)) if own else None
     told = {"name": _name(call), "args": argument_object(call), **_id(call, ids, own=own)}
-    return {"functionCall": told, **({_SIGNATURE: signature} if signature else {})}
+    return {"functionCall": told, **(_signed(call) if own else {})}
+
+
+def _ran(call: Call) -> _Part:
+    """Give the part of a call that Gemini ran: code, or another of its tools."""
+    if call.name == _CODE:
+        return {"executableCode": argument_object(call), **_signed(call)}
+    given = {} if call.provider_call_id is None else {"id": call.provider_call_id}
+    told = {"toolType": call.name.upper(), "args": argument_object(call), **given}
+    return {"toolCall": told, **_signed(call)}
+
+
+def _signed(call: Call) -> _Part:
+    return {} if call.signature is None else {_SIGNATURE: call.signature}
 
 
 def _result(call: Call, ids: SentIds, *, own: bool) -> _Part:

@@ -28,9 +28,9 @@ __all__ = ["IncompleteHistoryError", "turns_of"]
 
 _NOTHING = freeze_object({})
 _CALL, _PROVIDER = "tool-call", "provider"
-_ORDINARY = frozenset({"tool_use", "function_call", "function"})
-"""What providers call a call that the host answers. An agent that ran one by itself has its result
-like a host's; whatever else a provider ran has it in the answer."""
+_AGENTS = frozenset({"claude_code", "acp_agent"})
+"""Formats of agents, which run tools as a host does. What other providers run, they run in their
+own way, as whatever has its result in the answer itself."""
 
 
 class IncompleteHistoryError(AssemblerError):
@@ -172,7 +172,11 @@ class _Calls:
         self._results = Results(assembler)
         self._tools = {context.id: context for context in assembler.contexts("tool")}
         self._taken: set[str] = set()
-        self._of_step = self._unnamed({call for each in messages for call in _named_in(each)})
+        messages = tuple(messages)
+        self._answered = {call for each in messages for call in _named_in(each, _PROVIDER)}
+        self._of_step = self._unnamed(
+            {call for each in messages for call in _named_in(each, _CALL)}
+        )
 
     def answers(self, message: _Message, step: str) -> Iterator[Answer]:
         """Give a message with its calls; those that it does not name stand behind it.
@@ -183,7 +187,7 @@ class _Calls:
         parts: list[Part] = []
         ran = False
         for block in message.blocks:
-            part = self._called(block, message.turn) if block.get("type") == _CALL else block
+            part = self._called(block, message) if block.get("type") == _CALL else block
             if part is None:
                 continue
             if ran and not isinstance(part, Call):
@@ -225,7 +229,7 @@ class _Calls:
         place = self._assembler.location("tool", call_id)
         return None if place is None or place.step is None else f"{place.turn}.{place.step}"
 
-    def _called(self, block: Object, turn: int | None) -> Call | None:
+    def _called(self, block: Object, message: _Message) -> Call | None:
         """Read a call of a message; None for one without id or name, or under an id of before."""
         call_id = named(block, "call_id")
         if call_id is None or call_id in self._taken:
@@ -235,7 +239,12 @@ class _Calls:
         if named(block, "name") is None and named(call, "name") is None:
             return None
         self._taken.add(call_id)
-        return _call(block, call, self._results.of(call_id, context, turn))
+        runs_its_own = named(message.source, "name") not in (None, *_AGENTS)
+        native = (_by_provider(block) or _by_provider(call)) and (
+            runs_its_own or call_id in self._answered
+        )
+        result = self._results.of(call_id, context, message.turn)
+        return _call(block, call, result, native=native)
 
     def _unblocked(self, context: Context) -> Call:
         call = _dispatched(context) or _NOTHING
@@ -244,11 +253,10 @@ class _Calls:
         return _call(call, call, self._results.of(context.id, context, turn))
 
 
-def _call(told: Object, call: Object, result: Result) -> Call:
+def _call(told: Object, call: Object, result: Result, *, native: bool = False) -> Call:
     """Make a call of its block in the message and of its `tool/call`, as far as there are any."""
     text = told.get("arguments")
     raw = raw_of(told) or _NOTHING
-    by_provider = _by_provider(told) or _by_provider(call)
     return Call(
         named(told, "call_id") or "",
         named(told, "name") or named(call, "name") or "",
@@ -258,15 +266,15 @@ def _call(told: Object, call: Object, result: Result) -> Call:
         result,
         named(told, "provider_call_id") or named(call, "provider_call_id"),
         named(told, "parent_call_id") or named(call, "parent_call_id"),
-        native=by_provider and named(raw, "type") not in (None, *_ORDINARY),
+        native=native,
         signature=named(told, "signature"),
     )
 
 
-def _named_in(message: _Message) -> Iterator[str]:
+def _named_in(message: _Message, kind: str) -> Iterator[str]:
     for block in message.blocks:
         call_id = named(block, "call_id")
-        if block.get("type") == _CALL and call_id is not None:
+        if block.get("type") == kind and call_id is not None:
             yield call_id
 
 

@@ -42,7 +42,6 @@ RAW = st.sampled_from(
         {"type": "custom_tool_call"},
         {"type": "web_search_call", "id": "ws_1"},
         {"type": "program", "id": "p_1"},
-        {"thoughtSignature": "c2ln"},
     ]
 )
 CALL = st.builds(
@@ -57,6 +56,7 @@ CALL = st.builds(
             "ran_by": st.just("provider"),
             "provider_call_id": st.sampled_from(["call_0", "toolu_1"]),
             "parent_call_id": CALL_ID,
+            "signature": st.just("c2ln"),
         },
     ),
 )

@@ -414,7 +414,7 @@ def test_gemini_gets_signatures_back_at_the_part_they_came_with() -> None:
         .says(
             reasoning("I think"),
             text("So", signature="s1"),
-            call("c1", raw={"thoughtSignature": "s2"}, provider_call_id="p1"),
+            call("c1", signature="s2", provider_call_id="p1"),
             call("c2"),
             text("", signature="s3"),
             raw("gemini", {"executableCode": {"code": "1"}}),

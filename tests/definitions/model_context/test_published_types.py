@@ -92,14 +92,13 @@ def everything(provider: str) -> Log:
     raws = {
         "anthropic": {"type": "tool_use", "caller": {"type": "direct"}},
         "openai_responses": {"type": "function_call", "id": "fc_1", "status": "completed"},
-        "gemini": {"thoughtSignature": "c2ln"},
     }
     item = {"type": "reasoning", "id": "rs_1"}
     log = Log().starts("go", examples.PNG, examples.PDF, examples.file("audio/wav", data="aGk="))
     log.says(
         reasoning("I think", signature="c2ln", raw=item),
         text("So", raw={"type": "message", "id": "msg_1"}),
-        call("c1", arguments='{"a":1}', raw=raws.get(provider, {})),
+        call("c1", arguments='{"a":1}', raw=raws.get(provider, {}), signature="c2ln"),
         call("c2", arguments='{"a'),
         provider=provider,
     )
