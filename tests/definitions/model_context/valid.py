@@ -89,11 +89,11 @@ def openai_responses(items: list[dict[str, Any]]) -> None:
     """Each call has one output before anything else is said; reasoning leads to something."""
     asked: list[str] = []
     ids: list[str] = []
-    ran: set[str] = set()
+    ran: set[str | None] = set()
     for item in items:
         kind = item["type"]
         if kind.endswith("_output"):
-            call_id = item["call_id"]
+            call_id = item.get("call_id")
             if call_id in asked:
                 asked.remove(call_id)
             else:
@@ -102,7 +102,7 @@ def openai_responses(items: list[dict[str, Any]]) -> None:
         if kind == "message" and item["role"] == "user":
             assert not asked
         if kind in ("program", "tool_search_call"):
-            ran.add(item["call_id"])
+            ran.add(item.get("call_id"))
         elif kind.endswith("_call") and "call_id" in item:
             asked.append(item["call_id"])
             ids.append(item["call_id"])
