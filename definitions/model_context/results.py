@@ -11,8 +11,7 @@ from assembler.engine.values import Json, Object, freeze_object
 from definitions.events import named
 from definitions.model_context.turns import Result
 from definitions.permission import PermissionState
-from definitions.shared import ToolState
-from definitions.turn_tail import TurnState
+from definitions.shared import ToolState, TurnState
 
 __all__ = ["CANCELLED", "DENIED", "NOT_RUN", "NO_RESULT", "NO_RESULT_YET", "Results"]
 

@@ -19,12 +19,11 @@ from definitions import catalog
 from definitions.model_context import FORMATS, IncompleteHistoryError, model_context
 from tests.definitions.model_context.support import Log, call, reasoning, text
 from tests.definitions.model_context.valid import VALID, strings
-from tests.definitions.test_convergence import EVENTS, placed
-from tests.definitions.test_folding import DELTA_DATA
+from tests.definitions.payloads import DELTA_DATA, EVENTS, placed
 
 IS_DEEP = settings.get_current_profile_name() == "deep"
 MANY = settings(
-    max_examples=1_000 if IS_DEEP else 80,
+    max_examples=1_000 if IS_DEEP else 50,
     deadline=None,
     suppress_health_check=list(HealthCheck),
 )

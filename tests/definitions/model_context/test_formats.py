@@ -194,6 +194,13 @@ def test_calls_made_by_code_that_anthropic_runs_go_back_to_it_alone() -> None:
     assert [message["role"] for message in given(log, "openai_chat")] == ["user", "assistant"]
 
 
+def test_a_call_made_inside_a_tool_of_anthropic_is_not_its_own_when_no_message_tells_of_it() -> (
+    None
+):
+    log = searched().calls("c1", parent_call_id="srv1").results("c1", "inner")
+    assert given(log, "anthropic") == given(searched(), "anthropic")
+
+
 def test_what_an_agent_ran_by_itself_has_its_results_between_what_it_said() -> None:
     ran = {"ran_by": "provider"}
     log = Log().starts("go").says(

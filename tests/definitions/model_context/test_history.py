@@ -315,6 +315,16 @@ def test_a_window_that_reaches_the_compaction_is_enough() -> None:
         assert raised.value.first == first + 1
 
 
+def test_a_compaction_whose_beginning_is_not_loaded_does_not_say_what_it_stands_for() -> None:
+    log = Log().starts("old").add("compaction/start", compaction_id="k").user("meanwhile")
+    log.add("compaction/summary", compaction_id="k", text="It was.")
+    assert lines(log) == [SUMMARY, "user : meanwhile"]
+    assembler = Assembler(catalog())
+    assembler.load(log.events[4:], has_more=True)
+    with pytest.raises(IncompleteHistoryError):
+        model_context(assembler, "anthropic")
+
+
 def test_without_a_compaction_the_window_reaches_the_beginning_or_it_is_an_error() -> None:
     assembler = Assembler(catalog())
     assembler.load(Log().starts("go").events[1:], has_more=True)
