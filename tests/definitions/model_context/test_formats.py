@@ -216,6 +216,21 @@ def test_what_an_agent_ran_by_itself_has_its_results_between_what_it_said() -> N
     ] == ["go", "First", "c1", "c2", "c1", "c2", "Then", "c3", "c3", "Last"]
 
 
+def test_what_anthropic_ran_for_an_agent_goes_back_as_anthropics_own() -> None:
+    log = (
+        Log()
+        .starts("go")
+        .says(
+            call("srv1", "web_search", ran_by="provider", raw=SEARCH),
+            raw("claude_code", FOUND, call_id="srv1"),
+            "Found",
+            provider="claude_code",
+        )
+    )
+    told = given(log, "anthropic")[1]["content"]
+    assert [block["type"] for block in told] == [SEARCH["type"], FOUND["type"], "text"]
+
+
 # OpenAI Chat
 
 

@@ -136,6 +136,11 @@ def test_a_call_that_no_message_names_stands_behind_what_its_step_says() -> None
     ]
 
 
+def test_calls_that_no_message_names_stand_in_the_order_in_which_they_were_made() -> None:
+    log = Log().starts("go").results("c1", "early").calls("c2").calls("c1")
+    assert lines(log)[1] == 'assistant c2 c1: ""'
+
+
 def test_calls_made_inside_a_call_are_not_in_the_context_of_its_parent() -> None:
     log = Log().starts("go").says(call("c1", "task"), call("c3", parent_call_id="c1")).calls("c1")
     log.calls("c2", parent_call_id="c1").results("c2", "inner").results("c1", "outer")
