@@ -201,6 +201,13 @@ def test_a_call_made_inside_a_tool_of_anthropic_is_not_its_own_when_no_message_t
     assert given(log, "anthropic") == given(searched(), "anthropic")
 
 
+def test_a_call_made_inside_another_of_the_host_goes_back_to_nobody() -> None:
+    content = [call("c1"), call("c2", parent_call_id="c1")]
+    log = Log().starts("go").says(*content, provider="anthropic").results("c2", "x")
+    told = given(log, "anthropic")
+    assert [block["id"] for block in told[1]["content"]] == ["c1"]
+
+
 def test_what_an_agent_ran_by_itself_has_its_results_between_what_it_said() -> None:
     ran = {"ran_by": "provider"}
     log = Log().starts("go").says(

@@ -137,8 +137,16 @@ def test_a_call_that_no_message_names_stands_behind_what_its_step_says() -> None
 
 
 def test_calls_that_no_message_names_stand_in_the_order_in_which_they_were_made() -> None:
-    log = Log().starts("go").results("c1", "early").calls("c2").calls("c1")
-    assert lines(log)[1] == 'assistant c2 c1: ""'
+    assembler = Assembler(catalog())
+    assembler.load(Log().starts("go").events)
+    told = {"attempt": "a1", "turn": 1, "step": 1, "after": 3, "time": 9, "type": "tool-call"}
+    for at, call_id in enumerate(["c1", "c2"]):
+        data = {"block": at, "call_id": call_id, "name": "look", "arguments": "{}"}
+        assembler.emit({**told, "data": data, "ordinal": at, "index": at + 1})
+    for event in Log().starts("go").calls("c2").calls("c1").events[3:]:
+        assembler.append(event)
+    calls = model_context(assembler, "openai_chat")[1]["tool_calls"]
+    assert [each["id"] for each in calls] == ["c2", "c1"]
 
 
 def test_calls_made_inside_a_call_are_not_in_the_context_of_its_parent() -> None:
