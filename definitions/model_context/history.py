@@ -96,10 +96,10 @@ def _summaries(assembler: Assembler) -> Iterator[tuple[int, str, int]]:
         state: CompactionState | None = context.state
         if state is None or state.failed or is_blank(state.summary or ""):
             continue
-        # The first of each; it takes no deltas, whose places are not those of events.
+        # Where the first of each type stands.
         at = {match.type: pair(match.position)[0] for match in reversed(context.matches)}
         told = at["compaction/summary"]
-        own = at.get("compaction/start", told if assembler.window.has_more is False else 1)
+        own = at.get("compaction/start", 1 if assembler.window.has_more else told)
         before = own if state.before_seq is None else max(state.before_seq, 1)
         yield told, state.summary or "", before
 
