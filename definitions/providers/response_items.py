@@ -147,6 +147,7 @@ class Prose(Item):
         super().__init__(answer, raw)
         self._parts: dict[tuple[str, int], TextBlock] = {}
         self._refused: set[tuple[str, int]] = set()
+        self._is_sealed = False
 
     def say(self, field: str, index: int, value: object) -> None:
         """Add to the part at `index` of the item's `field` (`content`, `summary`)."""
@@ -172,7 +173,11 @@ class Prose(Item):
         return bool(self._refused)
 
     def complete(self, raw: Mapping[str, Any]) -> None:
-        super().complete(raw)
+        """Learn all of it. What its own end encrypted stays, with the id that it belongs to: the
+        end of the response encrypts it anew, and OpenAI wants the first one back."""
+        if not self._is_sealed:
+            super().complete(raw)
+        self._is_sealed = bool(text(self.raw.get("encrypted_content")))
         for field in ("summary", "content"):
             for index, part in enumerate(array(raw.get(field))):
                 if is_object(part):
@@ -194,11 +199,17 @@ class Prose(Item):
         if self.type == "reasoning" and not self._parts:  # nothing to read, and needed back
             self._part("summary", 0)
         for at, block in self._parts.items():
-            refused = {"part": "refusal"} if at in self._refused else {}
-            block.extra["raw"] = plain({**more, **refused})
+            block.extra["raw"] = plain({**more, **self._kind_of(at)})
             if signature:
                 block.extra["signature"], signature = signature, ""
             self.answer.close(block)
+
+    def _kind_of(self, at: tuple[str, int]) -> dict[str, str]:
+        """Give what a part is, where its block does not say so: reasoning itself, no summary."""
+        if at in self._refused:
+            return {"part": "refusal"}
+        is_reasoning = self.type == "reasoning" and at[0] == "content"
+        return {"part": "reasoning_text"} if is_reasoning else {}
 
     def _part(self, field: str, index: int) -> TextBlock:
         block = self._parts.get((field, index))

@@ -299,7 +299,7 @@ def test_responses_gets_its_items_back() -> None:
             reasoning("think", raw=item),
             text("So", raw={"type": "message", "id": "msg_1", "phase": "commentary"}),
             text("No", raw={"type": "message", "id": "msg_1", "part": "refusal"}),
-            reasoning("", raw={"type": "reasoning", "id": "rs_2"}),
+            reasoning("long", raw={"type": "reasoning", "id": "rs_2", "part": "reasoning_text"}),
             call("call_1", raw={"type": "function_call", "id": "fc_1", "status": "completed"}),
             call(
                 "call_2",
@@ -331,7 +331,12 @@ def test_responses_gets_its_items_back() -> None:
                 {"type": "refusal", "refusal": "No"},
             ],
         },
-        {"type": "reasoning", "id": "rs_2", "summary": []},
+        {
+            "type": "reasoning",
+            "id": "rs_2",
+            "summary": [],
+            "content": [{"type": "reasoning_text", "text": "long"}],
+        },
         {
             "type": "function_call",
             "id": "fc_1",

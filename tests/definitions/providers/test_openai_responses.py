@@ -421,6 +421,28 @@ def test_reasoning_that_nobody_can_read_is_kept_for_the_way_back() -> None:
     assert response.said == ()
 
 
+def test_what_an_item_encrypted_at_its_own_end_stays_with_its_id() -> None:
+    item = {"id": "rs_1", "summary": [], "encrypted_content": "c2ln"}
+    again = {"type": "reasoning", "id": "rs_2", "summary": [], "encrypted_content": "b3RoZXI="}
+    response = response_to(created(), done(0, "reasoning", **item), ended(output=[again]))
+    (block,) = plain(response.content)
+    assert (block["signature"], block["raw"]["id"]) == ("c2ln", "rs_1")
+
+
+def test_reasoning_itself_is_told_from_its_summary() -> None:
+    item = {
+        "id": "rs_1",
+        "summary": [{"type": "summary_text", "text": "In short."}],
+        "content": [{"type": "reasoning_text", "text": "At length."}],
+    }
+    response = response_to(created(), done(0, "reasoning", **item), ended())
+    raw = {"type": "reasoning", "id": "rs_1"}
+    assert [(block["text"], block["raw"]) for block in plain(response.content)] == [
+        ("In short.", raw),
+        ("At length.", {**raw, "part": "reasoning_text"}),
+    ]
+
+
 def test_a_call_that_nobody_completed() -> None:
     begun = added(0, "function_call", call_id="call_1", name="look", arguments="")
     piece = delta("function_call_arguments", 0, '{"a":1}')
