@@ -232,8 +232,9 @@ def _from_mapping(cls: type[Any], value: object, name: str) -> Any:
 def as_event(value: Event | Mapping[str, Any]) -> Event:
     """A checked Event out of an Event or a mapping; `InputError` names the field."""
     event: Event = value if type(value) is Event else _from_mapping(Event, value, "event")
-    if not (type(event.seq) is int and 0 < event.seq < INT_END and type(event.time) is int):
+    if not (type(event.seq) is int and 0 < event.seq < INT_END):
         _need_int("seq", event.seq, 1)
+    if not (type(event.time) is int and -INT_END < event.time < INT_END):
         _need_int("time", event.time)
     if not (type(event.type) is str and event.type.isascii() and event.type):
         need_text("type", event.type)

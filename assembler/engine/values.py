@@ -268,11 +268,11 @@ def freeze(value: Any, depth: int = DEPTH_MAX) -> Json:
 def _freeze_other(value: Any, depth: int) -> Json:
     """Subclasses of JSON's types become the plain ones."""
     if isinstance(value, str):
-        return freeze(str.__str__(value), depth)
+        return freeze(str.__str__(value))
     if isinstance(value, int):
-        return freeze(int(value), depth)
+        return freeze(int(value))
     if isinstance(value, float):
-        return freeze(float(value), depth)
+        return freeze(float(value))
     if isinstance(value, Mapping):
         return freeze_object(dict(value), depth)
     if isinstance(value, (list, tuple)):

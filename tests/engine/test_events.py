@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from collections.abc import Callable
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assembler.engine.assembler import Assembler
-from assembler.engine.errors import AssemblerError, InputError, LimitError
+from assembler.engine.errors import AssemblerError, ConflictError, GapError, InputError, LimitError
 from assembler.engine.events import (
     Delta,
     Draft,
@@ -20,10 +22,12 @@ from assembler.engine.events import (
     Outcome,
     as_delta,
     as_event,
+    as_page,
     pair,
     position,
     same_event,
 )
+from assembler.engine.values import Object, freeze_object, thaw
 from tests.engine.support import Toy, delta, event, everything, shown
 
 EVENT = {"seq": 1, "type": "toy", "data": {"id": "x"}, "time": 5, "id": "w1", "v": 2}
@@ -124,6 +128,70 @@ def test_a_missing_field_is_named(
     assert name in str(caught.value).partition("(")[0]
 
 
+@pytest.mark.parametrize(
+    ("check", "given_in", "sentence"),
+    [
+        (as_event, {**EVENT, "seq": "1"}, "seq: expected an integer, got '1'"),
+        (as_event, {**EVENT, "seq": 0}, "seq: expected at least 1, got 0"),
+        (as_event, {**EVENT, "seq": 2**53}, f"seq: expected less than 2**53, got {2**53}"),
+        (as_event, {**EVENT, "time": None}, "time: expected an integer, got None"),
+        (as_event, {**EVENT, "type": ""}, "type: expected a text that is not empty, got ''"),
+        (as_event, {**EVENT, "v": 0}, "v: expected at least 1, got 0"),
+        (as_event, {**EVENT, "data": [1]}, "data: expected an object, got an array"),
+        (as_event, {**EVENT, "data": (1,)}, "data: expected an object, got an array"),
+        (as_event, {**EVENT, "data": None}, "data: expected an object, got null"),
+        (as_event, {**EVENT, "data": True}, "data: expected an object, got a boolean"),
+        (as_event, {**EVENT, "data": 1}, "data: expected an object, got a number"),
+        (as_event, {**EVENT, "data": 0.5}, "data: expected an object, got a number"),
+        (as_event, {**EVENT, "data": "x"}, "data: expected an object, got a text"),
+        (as_event, {**EVENT, "data": {1}}, "data: expected an object, got set"),
+        (as_event, {**EVENT, "data": {"x": {1}}}, "data: set is no JSON value"),
+        (as_event, {**EVENT, "data": OrderedDict(x={1})}, "data: set is no JSON value"),
+        (
+            as_event,
+            {**EVENT, "id": "\ud83d"},
+            "id: a text holds half a surrogate pair, which no UTF-8 can carry",
+        ),
+        (as_event, 5, "event: expected Event or a mapping, got 5"),
+        (as_event, ["x" * 200], "event: expected Event or a mapping, got ['" + "x" * 78),
+        (
+            as_event,
+            {"seq": 1, "tiem": 1},
+            "event: unknown field 'tiem' (fields: seq, type, data, time, id, v, more)",
+        ),
+        (as_event, {"type": "t"}, "event: the field 'seq' is missing"),
+        (as_delta, {"attempt": "a"}, "delta: the field 'turn' is missing"),
+        (as_delta, None, "delta: expected Delta or a mapping, got None"),
+        (as_delta, {**DELTA, "number": -1}, "number: expected at least 0, got -1"),
+        (as_delta, {**DELTA, "index": 0}, "index: expected at least 1, got 0"),
+        (as_delta, {**DELTA, "index": 2**32}, f"index: expected less than 2**32, got {2**32}"),
+        (as_page, 5, "events: expected a sequence of events, got a number"),
+        (as_page, {"seq": 1}, "events: expected a sequence of events, got dict"),
+        (as_page, "text", "events: expected a sequence of events, got a text"),
+        (as_page, b"x", "events: expected a sequence of events, got bytes"),
+        (as_page, [EVENT, {"type": "t"}], "events[1]: event: the field 'seq' is missing"),
+        (as_page, [{**EVENT, "seq": 0}], "events[0]: seq: expected at least 1, got 0"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_refused_is_told_in_a_sentence(
+    check: Callable[[Any], Any], given_in: Any, sentence: str
+) -> None:
+    with pytest.raises((InputError, LimitError)) as caught:
+        check(given_in)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize("value", [1 - 2**53, -1, 0, 2**53 - 1])
+def test_numbers_of_the_envelope_reach_to_53_bits(value: int) -> None:
+    assert as_event({**EVENT, "time": value}).time == value
+    assert as_delta({**DELTA, "turn": value, "step": value}).turn == value
+    for beyond in (2**53, -(2**53)):
+        for check, fields in ((as_event, EVENT), (as_delta, DELTA)):
+            with pytest.raises(LimitError, match="time"):
+                check({**fields, "time": beyond})
+
+
 @pytest.mark.parametrize("value", [None, 5, "text", [1], object()])
 def test_what_is_no_item_at_all_is_an_input_error(value: Any) -> None:
     for check in (as_event, as_delta):
@@ -170,6 +238,31 @@ def test_data_of_an_item_is_frozen_when_it_is_made() -> None:
         data["list"].append(4)
         data["more"] = 5
         assert item.data == {"list": (1, {"deep": 2})}
+
+
+@pytest.mark.parametrize("mapping", [dict, OrderedDict, MappingProxyType, freeze_object])
+def test_data_may_be_any_mapping(mapping: Callable[[Any], Any]) -> None:
+    held = {"list": [1], "text": "\u00e9"}
+    for item in (
+        Event(1, "t", mapping(held)),
+        Draft("t", mapping(held)),
+        Delta("a", 1, 1, "t", mapping(held)),
+    ):
+        assert type(item.data) is Object
+        assert thaw(item.data) == {"list": [1], "text": "\u00e9"}
+
+
+def test_fields_of_a_later_version_are_carried_and_frozen() -> None:
+    more = {"tags": ["a"]}
+    carried = Event(1, "t", more=more)
+    more["tags"].append("b")
+    assert thaw(carried.more) == {"tags": ["a"]}
+    assert carried == Event(1, "t", more={"tags": ["a"]})
+    assert carried != Event(1, "t")
+    assert carried != Event(1, "t", more={"tags": []})
+    for wrong in ([1], {"tags": {1}}):
+        with pytest.raises(InputError, match=r"^more: "):
+            Event(1, "t", more=wrong)
 
 
 @pytest.mark.parametrize("as_struct", [False, True])
@@ -304,3 +397,21 @@ def test_equal_is_what_has_equal_content() -> None:
     assert one != as_event({"seq": 1, "type": "x", "data": {"a": True}})
     assert as_delta(DELTA) == as_delta(DELTA)
     assert as_delta(DELTA) != as_delta({**DELTA, "time": 99})
+
+
+def test_hashes_tell_items_apart() -> None:
+    items = [event(1), event(2), event(1, "other"), delta(), delta(1), delta(attempt="b")]
+    assert len({hash(item) for item in items}) == len(items)
+    assert len({*items, *(type(item)(**fields_of(item)) for item in items)}) == len(items)
+
+
+def fields_of(item: Any) -> dict[str, Any]:
+    return {name: getattr(item, name) for name in item.__struct_fields__}
+
+
+def test_an_error_says_what_disagrees() -> None:
+    error = ConflictError("two writers", 3, 4)
+    assert (str(error), error.expected, error.actual) == ("two writers", 3, 4)
+    assert str(GapError(3, 3)) == "event 3 is missing"
+    gap = GapError(3, 5)
+    assert (str(gap), gap.first, gap.last) == ("events 3 to 5 are missing", 3, 5)

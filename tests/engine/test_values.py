@@ -6,7 +6,7 @@ import enum
 import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import given
@@ -18,6 +18,7 @@ from assembler.engine.events import Delta, Event, Position
 from assembler.engine.patches import Snapshot
 from assembler.engine.values import (
     DEPTH_MAX,
+    INT_BITS_MAX,
     Text,
     freeze,
     freeze_object,
@@ -48,6 +49,15 @@ class Half(float):
     pass
 
 
+class Several(list[Any]):
+    pass
+
+
+class Pair(NamedTuple):
+    one: Any
+    two: Any
+
+
 # --- freezing and thawing
 
 
@@ -70,6 +80,19 @@ def test_changing_what_was_frozen_changes_nothing() -> None:
     inner.append(4)
     given_in["more"] = True
     assert thaw(frozen) == {"list": [1, {"deep": [2]}]}
+
+
+@pytest.mark.parametrize(
+    "first",
+    [1, 2**60, "a", "\u00e9", None, True, 0.5, Text("t"), (1,), freeze({"a": 1}), {"a": 1}, []],
+    ids=repr,
+)
+def test_whatever_stands_before_it_a_list_is_frozen(first: Any) -> None:
+    growing = [1]
+    frozen = freeze({"first": first, "growing": growing, "last": freeze({})})
+    growing.append(2)
+    assert thaw(frozen["growing"]) == [1]
+    assert same(frozen["first"], first)
 
 
 def test_changing_what_was_thawed_changes_nothing() -> None:
@@ -102,6 +125,8 @@ def test_what_is_frozen_already_is_not_copied() -> None:
         (Number.TWO, 2),
         (Half(0.5), 0.5),
         (MappingProxyType({"a": 1}), {"a": 1}),
+        (Several([1, [2]]), [1, [2]]),
+        (Pair("a", Several()), ["a", []]),
         ({"deep": [Number.TWO]}, {"deep": [2]}),
     ],
 )
@@ -153,6 +178,30 @@ def test_what_json_cannot_say_is_refused(value: Any) -> None:
         freeze({"in": value})
 
 
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (math.nan, "nan is no JSON number"),
+        (2**INT_BITS_MAX, f"a number has more than int_bits_max = {INT_BITS_MAX} bits"),
+        ({1, 2}, "set is no JSON value"),
+        ({1: "key"}, "the key 1 of an object is no text"),
+        ("\ud83d", "a text holds half a surrogate pair, which no UTF-8 can carry"),
+    ],
+)
+def test_what_is_refused_is_told_in_a_sentence(value: Any, sentence: str) -> None:
+    for wrapped in (value, {"in": value}, [value]):
+        with pytest.raises((InputError, LimitError)) as caught:
+            freeze(wrapped)
+        assert str(caught.value) == sentence
+
+
+def test_a_number_may_be_as_long_as_its_limit() -> None:
+    for number in (2**INT_BITS_MAX - 1, 1 - 2**INT_BITS_MAX):
+        assert freeze(number) == freeze({"n": number})["n"] == number
+        with pytest.raises(LimitError):
+            freeze({"n": number * 2})
+
+
 def test_numbers_reach_to_64_bits() -> None:
     for number in (2**64 - 1, -(2**63), 2**53, -(2**53), 0):
         assert freeze({"n": number})["n"] == number
@@ -162,7 +211,16 @@ def test_a_whole_pair_of_surrogates_is_fine() -> None:
     assert freeze("\U0001f600") == "\U0001f600"
 
 
-@pytest.mark.parametrize("wrap", [lambda v: [v], lambda v: {"a": v}, lambda v: (v,)])
+@pytest.mark.parametrize(
+    "wrap",
+    [
+        lambda v: [v],
+        lambda v: {"a": v},
+        lambda v: (v,),
+        lambda v: [{"a": v}],
+        lambda v: {"a": 1, "b": (MappingProxyType({"c": v}), 2)},
+    ],
+)
 def test_too_deep_is_a_limit_with_a_name_and_no_crash(wrap: Any) -> None:
     value: Any = "leaf"
     for _ in range(10_000):
@@ -171,13 +229,30 @@ def test_too_deep_is_a_limit_with_a_name_and_no_crash(wrap: Any) -> None:
         freeze(value)
 
 
-def test_as_deep_as_allowed_is_fine() -> None:
-    value: Any = "leaf"
-    for _ in range(DEPTH_MAX):
-        value = [value]
-    freeze(value)
-    with pytest.raises(LimitError):
-        freeze([value])
+@pytest.mark.parametrize(
+    "wraps",
+    [
+        [lambda v: [v]],
+        [lambda v: (v,)],
+        [lambda v: {"a": v}],
+        [lambda v: {"a": 1, "b": v, "c": "last"}],
+        [lambda v: [v], lambda v: {"a": v}],
+        [lambda v: {"a": v}, lambda v: (v, 1)],
+        [lambda v: MappingProxyType({"a": v}), lambda v: [0, v]],
+        [lambda v: Several([v]), lambda v: Pair(1, v)],
+        [lambda v: {"\u00e9": v, "a": 1}, lambda v: (v,)],
+    ],
+)
+@pytest.mark.parametrize("leaf", ["leaf", "\u00e9", None, 2**60])
+def test_as_deep_as_allowed_is_fine(leaf: Any, wraps: list[Any]) -> None:
+    value = leaf
+    for level in range(DEPTH_MAX):
+        value = wraps[level % len(wraps)](value)
+    frozen = freeze(value)
+    assert same(frozen, value)
+    for deeper in (*(wrap(value) for wrap in wraps), {"a": frozen}, {"a": 1, "b": frozen}):
+        with pytest.raises(LimitError, match=f"nested deeper than depth_max = {DEPTH_MAX}"):
+            freeze(deeper)
 
 
 # --- one equality
@@ -257,6 +332,14 @@ def test_equal_objects_hash_alike() -> None:
     assert hash(one) == hash(other)
     assert one != freeze({"a": 1})
     assert one != [("a", 1)]
+
+
+def test_objects_differ_by_keys_and_by_values() -> None:
+    one = freeze({"a": 1})
+    for other in (freeze({"a": 2}), {"a": 2}, {"b": 1}, freeze({"b": 1}), {}, "a", ["a"], 1):
+        assert one != other
+        assert other != one
+    assert len({hash(one), hash(freeze({"a": 2})), hash(freeze({"b": 1}))}) == 3
 
 
 def test_nobody_can_change_an_object() -> None:
@@ -341,6 +424,23 @@ def test_suffix_of_says_what_was_added() -> None:
     assert base.suffix_of(longer) is None
     assert longer.append("d").suffix_of(longer) == "d"
     assert longer.suffix_of(base) == "bc"  # also when the buffer went on since
+
+
+def test_fragments_of_one_buffer_know_each_other() -> None:
+    base = Text("a")
+    longer = base.append("b")
+    (shared, own), (longest, all_of_it) = base.fragments, longer.fragments
+    assert shared.is_of(longest)
+    assert not shared.is_of(Text("a").fragments[0])
+    assert (list(longest), own, all_of_it) == (["a", "b"], 1, 2)
+    assert (longest[1], longest[:1], len(longest)) == ("b", ["a"], 2)
+    assert Text().fragments[1] == 0
+
+
+def test_a_text_with_nothing_added_is_the_same_text() -> None:
+    text = Text("a").append("b")
+    assert text.extend(()) == text
+    assert text.append("") == text
 
 
 def test_another_future_is_no_suffix() -> None:
