@@ -10,7 +10,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile(
     "fast",
@@ -25,6 +25,15 @@ settings.register_profile(
     max_examples=5_000,
     stateful_step_count=100,
     print_blob=True,
+)
+settings.register_profile(
+    "mutation",
+    settings.get_profile("fast"),
+    derandomize=True,
+    database=None,
+    max_examples=15,
+    stateful_step_count=15,
+    phases=(Phase.explicit, Phase.generate),  # one failure is enough, also a long one
 )
 # `--hypothesis-profile NAME` comes later and wins.
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fast"))

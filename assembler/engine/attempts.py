@@ -33,7 +33,6 @@ class Attempt:
         "name",
         "newest",
         "number",
-        "settled",
         "step",
         "torn",
         "turn",
@@ -47,7 +46,6 @@ class Attempt:
         self.deltas: list[Delta] = []
         self.last = -1
         self.torn = False
-        self.settled: Outcome | None = None
         self.entries: dict[Any, None] = {}
         self.newest: Any = None
         """The Context that the last delta went to."""
@@ -57,7 +55,6 @@ class Attempt:
         twin.name, twin.turn, twin.step = self.name, self.turn, self.step
         twin.number, twin.last, twin.torn = self.number, self.last, self.torn
         twin.deltas = list(self.deltas)
-        twin.settled = self.settled
         twin.entries = {}
         twin.newest = None
         return twin
@@ -156,9 +153,7 @@ class Attempts:
         held = self.held[delta.attempt] = Attempt(delta)
         self.learn_turn(delta.turn)
         self._date_ahead()
-        ahead = self.ahead.pop(delta.attempt, None)
-        if ahead is not None:
-            held.settled = ahead[0]
+        self.ahead.pop(delta.attempt, None)
         memory = self._memory((delta.turn, delta.step))
         memory.names.add(held.name)
         beaten: list[Attempt] = []
@@ -199,7 +194,6 @@ class Attempts:
         if held is None:
             self._settle_ahead(name, outcome)
             return None
-        held.settled = outcome
         if outcome is Outcome.COMPLETED:
             return None
         self.give_up(held)

@@ -58,7 +58,6 @@ class Spec:
         "cadence",
         "definition",
         "extend",
-        "index",
         "kind",
         "match",
         "notes",
@@ -70,9 +69,8 @@ class Spec:
         "update",
     )
 
-    def __init__(self, index: int, definition: Definition) -> None:
+    def __init__(self, definition: Definition) -> None:
         _check(definition)
-        self.index = index
         self.definition = definition
         self.kind = definition.kind
         self.target = definition.target
@@ -128,7 +126,7 @@ class Registry:
             if isinstance(definition, GroupDefinition):
                 self.groups.setdefault(definition.target, []).append(definition)
             elif isinstance(definition, Definition):
-                self.specs.append(Spec(len(self.specs), definition))
+                self.specs.append(Spec(definition))
             else:
                 raise DefinitionError(
                     f"{definition!r} is no instance of a Definition or a GroupDefinition"

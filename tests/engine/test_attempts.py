@@ -467,6 +467,17 @@ def test_settlements_told_ahead_are_bounded_and_the_oldest_goes() -> None:
     assert [each.attempt for each in bench.assembler.deltas] == ["a", "b"]
 
 
+def test_an_attempt_that_has_come_is_remembered_ahead_no_more() -> None:
+    bench = Bench(settled_ahead_max=2)
+    bench.assembler.settle("x", "failed")
+    for name in "abc":
+        bench.assembler.settle(name, "completed")
+        bench.say(name, 0)
+    assert memory(bench.assembler)[2] == 1
+    bench.say("x", 0)
+    assert bench.incidents == ["late-delta x"]
+
+
 def test_a_settlement_of_what_is_given_up_is_not_remembered_ahead(bench: Bench) -> None:
     bench.say("a", 0)
     for _ in range(3):
