@@ -10,7 +10,8 @@ from assembler.engine.assembler import Assembler
 from assembler.engine.definition import START, UNNAMED, Definition
 from assembler.engine.errors import AssemblerError, DefinitionError
 from assembler.engine.events import Delta
-from tests.engine.support import Toy, event, shown
+from assembler.engine.registry import _registries
+from tests.engine.support import Band, Toy, event, shown
 
 
 def fallback() -> Toy:
@@ -144,24 +145,95 @@ def test_a_bare_definition_has_the_documented_defaults() -> None:
         bare.match(event(1))
 
 
-def test_what_an_author_forgets_is_said_with_what_to_write() -> None:
-    class Nameless(Definition):
-        pass
+class Nameless(Definition):
+    pass
 
-    class Texty(Definition):
-        kind = "texty"
-        takes = "review/opened"  # type: ignore[assignment]
 
-    class Empty(Definition):
-        kind = "empty"
+class Odd(Definition):
+    kind = "odd"
+    takes = "review/opened"  # type: ignore[assignment]
 
-    for definitions, said in (
-        ([Nameless()], "kind"),
-        ([Texty()], "takes"),
-        ([Empty()], "match"),
-        ([Toy], "no instance"),
-        (Toy(), "a list"),
-        (list, "a list"),
-    ):
-        with pytest.raises(DefinitionError, match=said):
-            Assembler(definitions)  # type: ignore[arg-type]
+
+class Listed(Definition):
+    kind = "listed"
+    shows = ["a"]  # type: ignore[assignment]
+
+
+class Empty(Definition):
+    kind = "empty"
+
+
+class Unstarted(Empty):
+    def match(self, item: Any) -> None:
+        return None
+
+
+class Repr:
+    def __repr__(self) -> str:
+        return "this"
+
+
+TEXTS = "expected a frozenset of texts, got"
+ONE_LIST = "(`catalog()` gives one; a single Definition goes into a list)"
+
+
+@pytest.mark.parametrize(
+    ("definitions", "sentence"),
+    [
+        ([Nameless()], 'Nameless has no kind; write `kind = "…"` in its class'),
+        (
+            [Odd()],
+            f"Odd.takes: {TEXTS} 'review/opened'; write `takes = frozenset({{\"…\"}})`",
+        ),
+        ([Listed()], f"Listed.shows: {TEXTS} ['a']; write `shows = frozenset({{\"…\"}})`"),
+        ([Empty()], "Empty has no match; every Definition says that itself"),
+        ([Unstarted()], "Unstarted has no start; every Definition says that itself"),
+        ([Repr()], "this is no instance of a Definition or a GroupDefinition"),
+        (5, f"definitions: expected a list of Definitions, got 5 {ONE_LIST}"),
+        ([Toy(), Toy("a"), Toy()], "two Definitions have the kind 'toy'; kinds are unique"),
+        ([Band(), Band()], "two Group Definitions of one target have one kind"),
+        ([Toy("a:b")], "the kind 'a:b' holds a ':', which ends a kind"),
+        (
+            [Toy("a"), shows(Toy("b"), "b", "a")],
+            "'a' and 'b' both show Nodes of kind 'a' on 'chat'; set `shows` so that each kind has "
+            "one Definition",
+        ),
+    ],
+    ids=lambda value: "" if not isinstance(value, str) else value[:20],
+)
+def test_what_an_author_forgets_is_said_with_what_to_write(definitions: Any, sentence: str) -> None:
+    with pytest.raises(DefinitionError) as caught:
+        Assembler(definitions)
+    assert str(caught.value) == sentence
+
+
+def test_group_definitions_of_two_targets_may_have_one_kind() -> None:
+    elsewhere = Band()
+    elsewhere.target = "trajectory"  # type: ignore[misc]
+    Assembler([Band(), elsewhere])
+
+
+def test_a_method_may_be_given_to_one_instance_alone() -> None:
+    empty = Empty()
+    empty.match = lambda _item: ("x", START)  # type: ignore[method-assign]
+    empty.start = lambda match, _reader: match.data["n"]  # type: ignore[method-assign]
+    empty.takes = frozenset({"n"})
+    assembler = Assembler([empty])
+    assembler.append(event(1, "n", n=5))
+    assert assembler.state("empty", "x") == 5
+
+
+def test_conversations_share_what_is_known_of_one_list_of_definitions() -> None:
+    toys = [Toy()]
+    one, other = Assembler(toys), Assembler(iter(toys))
+    assert one._registry is other._registry
+    assert Assembler([Toy()])._registry is not one._registry
+
+
+def test_what_is_shared_is_bounded_and_the_oldest_goes() -> None:
+    toys = [Toy()]
+    first = Assembler(toys)
+    for _ in range(200):
+        Assembler([Toy()])
+    assert len(_registries) == 64
+    assert Assembler(toys)._registry is not first._registry
