@@ -1,4 +1,4 @@
-"""Anomalies: each finding is entered once, each incident whenever it happens, the newest are kept."""
+"""Anomalies: a finding is entered once, an incident whenever it happens; the newest are kept."""
 
 from __future__ import annotations
 

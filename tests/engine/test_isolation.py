@@ -26,7 +26,7 @@ from assembler.engine.definition import (
     Role,
     Scope,
 )
-from assembler.engine.errors import DefinitionError
+from assembler.engine.errors import AssemblerError, DefinitionError
 from assembler.engine.events import Event, Item
 from assembler.engine.patches import apply
 from assembler.engine.values import DEPTH_MAX, freeze_object
@@ -315,6 +315,22 @@ MISBEHAVIOUR: dict[str, tuple[str, Callable[..., Any], bool]] = {
 }
 
 
+NO_PAIR = "TypeError in match at toy: match gives (text, Role) or None, not"
+OTHER_NODE = "DefinitionError in build at toy:x: build of 'toy' gave"
+ASKED = "expected a kind of toy and the id 'x'"
+SAID = {
+    "match gives no pair": f"{NO_PAIR} 'x'",
+    "match gives no role": f"{NO_PAIR} ('x', 'start')",
+    "match gives no text": f"{NO_PAIR} (5, <Role.START: 'start'>)",
+    "cadence gives a number": "TypeError in cadence at toy:x: cadence gives a Cadence, not 1",
+    "retires gives a number": "TypeError in retires at toy: retires gives a text or None, not 5",
+    "build gives no Node": "TypeError in build at toy:x: build gives a Node or None, not {'v': 1}",
+    "build gives another id": f"{OTHER_NODE} toy:y; {ASKED}",
+    "build gives another kind": f"{OTHER_NODE} yot:x; {ASKED}",
+    "its data holds a set": "InputError in build at toy:x: set is no JSON value",
+}
+
+
 @pytest.mark.parametrize("what", MISBEHAVIOUR)
 def test_what_breaks_the_contract_counts_as_raising(what: str) -> None:
     method, replacement, is_error = MISBEHAVIOUR[what]
@@ -326,8 +342,10 @@ def test_what_breaks_the_contract_counts_as_raising(what: str) -> None:
     assert "other:x" in assembler.view()
     node = assembler.view().get("toy:x")
     assert (node is not None and "error" in node.data) is is_error
-    with pytest.raises(DefinitionError):
+    with pytest.raises(DefinitionError) as caught:
         appended_and_flushed(Assembler(definitions, strict=True))
+    if what in SAID:
+        assert str(caught.value) == f"Definition 'toy' raised {SAID[what]}"
 
 
 def appended_and_flushed(assembler: Assembler) -> None:
@@ -364,6 +382,46 @@ def test_a_group_that_raises_is_a_finding_while_it_does() -> None:
     assembler.flush()
     assert assembler.findings() == []
     assert len(assembler.view().groups[0].members) == 4
+
+
+CALLS: dict[str, Callable[[Assembler], Any]] = {
+    "load": lambda assembler: assembler.load([]),
+    "append": lambda assembler: assembler.append(event(9)),
+    "emit": lambda assembler: assembler.emit(delta(1)),
+    "emit of another": lambda assembler: assembler.emit(delta(attempt="b")),
+    "prepend": lambda assembler: assembler.prepend([], False),
+    "evict": lambda assembler: assembler.evict(0),
+    "settle": lambda assembler: assembler.settle("a", "failed"),
+    "liveness": lambda assembler: assembler.liveness(False),
+    "flush": lambda assembler: assembler.flush(),
+    "activate": lambda assembler: assembler.activate("trajectory"),
+    "deactivate": lambda assembler: assembler.deactivate("chat"),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("site", ["match", "update", "build"])
+def test_a_definition_cannot_call_the_assembler_that_is_asking_it(site: str, call: str) -> None:
+    said: list[str] = []
+
+    def meddle(*arguments: Any) -> Any:
+        if assembler.deltas:
+            with pytest.raises(AssemblerError) as caught:
+                CALLS[call](assembler)
+            said.append(str(caught.value))
+        return getattr(Toy, site)(toy, *arguments)
+
+    toy = Toy(**{site: meddle})
+    assembler = Assembler([toy])
+    assembler.append(event(1))
+    assembler.emit(delta())
+    assembler.emit(delta(1))
+    assembler.append(event(2, "toy/more"))
+    assembler.flush()
+    assert set(said) == {"a Definition calls the Assembler that is asking it"}
+    assert shown(assembler) == {"x": {"v": [None] * 4}}
+    assert assembler.findings() == []
+    same_as_fresh(assembler, [Toy()])
 
 
 # --- strict

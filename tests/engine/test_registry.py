@@ -156,7 +156,7 @@ class Odd(Definition):
 
 class Listed(Definition):
     kind = "listed"
-    shows = ["a"]  # type: ignore[assignment]
+    shows = ("a",)  # type: ignore[assignment]
 
 
 class Empty(Definition):
@@ -185,7 +185,7 @@ ONE_LIST = "(`catalog()` gives one; a single Definition goes into a list)"
             [Odd()],
             f"Odd.takes: {TEXTS} 'review/opened'; write `takes = frozenset({{\"…\"}})`",
         ),
-        ([Listed()], f"Listed.shows: {TEXTS} ['a']; write `shows = frozenset({{\"…\"}})`"),
+        ([Listed()], f"Listed.shows: {TEXTS} ('a',); write `shows = frozenset({{\"…\"}})`"),
         ([Empty()], "Empty has no match; every Definition says that itself"),
         ([Unstarted()], "Unstarted has no start; every Definition says that itself"),
         ([Repr()], "this is no instance of a Definition or a GroupDefinition"),
