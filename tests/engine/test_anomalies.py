@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from assembler.engine.assembler import Assembler
 from assembler.engine.definition import Context, Match, Scope
 from assembler.engine.errors import DefinitionError
-from tests.engine.support import Toy, event
+from tests.engine.support import Toy, delta, event
 
 
 def notes(context: Context, scope: Scope) -> Sequence[tuple[str, int]]:
@@ -83,3 +83,53 @@ def test_an_operation_that_raises_enters_nothing() -> None:
     stale(assembler, 1)
     assert assembler.anomalies.counts == {"odd": 1, "stale-event": 3}
     assert len(assembler.anomalies) == 2
+
+
+def refuse_bad(item: Any) -> Any:
+    if item.data.get("bad"):
+        raise ValueError
+    return Toy.match(Toy(), item)
+
+
+GOES: dict[str, Callable[[Assembler], Any]] = {
+    "settle": lambda assembler: assembler.settle("a", "failed"),
+    "a higher number": lambda assembler: assembler.emit(
+        delta(attempt="b", number=2, after=5, index=9, id="y")
+    ),
+    "the step closes": lambda assembler: assembler.append(
+        event(6, "step/end", turn=1, step=1, id="y")
+    ),
+}
+
+
+@pytest.mark.parametrize("what", ["odd", "bad"])
+@pytest.mark.parametrize("way", GOES)
+def test_a_finding_goes_with_its_delta(way: str, what: str) -> None:
+    assembler = Assembler([Toy(notes=notes, match=refuse_bad)])
+    assembler.load([event(5, id="other", v=1)], True)
+    assembler.emit(delta(after=5, **{what: True}))
+    assembler.emit(delta(1, after=5))
+    assembler.flush()
+    kind, key = {"odd": ("odd", "toy:x"), "bad": ("definition-error", "toy:")}[what]
+    assert [(odd.kind, odd.key) for odd in assembler.findings()] == [(kind, key)]
+    GOES[way](assembler)
+    assembler.flush()
+    assert assembler.findings() == []
+    assert assembler.anomalies.counts == {kind: 1}
+
+
+@pytest.mark.parametrize("what", ["odd", "bad"])
+def test_a_finding_goes_with_its_event_and_comes_back_with_it(what: str) -> None:
+    assembler = Assembler([Toy(notes=notes, match=refuse_bad)])
+    page = [event(1, **{what: True}), event(2, id="y"), event(3, id="z", odd=True)]
+    assembler.load(page)
+    assembler.flush()
+    found = assembler.findings()
+    assert [odd.position >> 32 for odd in found] == [1, 3]
+    assembler.evict(2)
+    assembler.flush()
+    assert assembler.findings() == found[1:]
+    assembler.prepend(page[:1], False)
+    assembler.flush()
+    assert assembler.findings() == found
+    assert assembler.anomalies.total == 2

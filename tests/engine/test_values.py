@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import copy
 import enum
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import attrs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import Struct
 
 from assembler.engine.definition import Group, Node
 from assembler.engine.errors import InputError, LimitError
@@ -20,6 +24,7 @@ from assembler.engine.values import (
     DEPTH_MAX,
     INT_BITS_MAX,
     Text,
+    alike,
     freeze,
     freeze_object,
     same,
@@ -295,6 +300,117 @@ def test_text_is_the_same_as_its_characters() -> None:
     assert same("ab", Text("a").append("b"))
     assert not same(Text("1"), 1)
     assert not same(Text(""), None)
+
+
+# --- whether two States are the same
+
+
+class Told(Struct, frozen=True):
+    a: Any
+    b: Any = None
+
+    def __eq__(self, other: object) -> bool:
+        return True  # `alike` does not ask it
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@attrs.frozen
+class Attrs:
+    a: Any
+    b: Any = None
+
+
+@dataclass(frozen=True)
+class Data:
+    a: Any
+    b: Any = None
+
+
+class Own:
+    def __init__(self, a: Any) -> None:
+        self.a = a
+
+    def __eq__(self, other: object) -> bool:
+        return True
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+MADE: list[Callable[[Any], Any]] = [
+    lambda v: v,
+    lambda v: (0, v),
+    lambda v: [v, 0],
+    lambda v: {"k": v, "l": 0},
+    lambda v: freeze({"k": v, "l": 0}) if not isinstance(v, (bytes, set)) else (v,),
+    Told,
+    lambda v: Told(0, v),
+    lambda v: Attrs(0, v),
+    lambda v: Data(0, v),
+    lambda v: ({"deep": [Told(Attrs(v))]},),
+]
+PAIRS = [
+    (1, 2),
+    (1, True),
+    (1, 1.0),
+    (None, 0),
+    ("a", "b"),
+    (Text("a"), "a"),
+    (b"a", b"b"),
+    ([], ()),
+    ([1], [1, 1]),
+    ({"a": 1}, {"b": 1}),
+    ({"a": 1}, {"a": 1, "b": 1}),
+    ({"a": 1}, {}),
+]
+
+
+@pytest.mark.parametrize("make", MADE)
+@pytest.mark.parametrize(("one", "other"), PAIRS, ids=repr)
+def test_states_are_alike_through_and_through(
+    make: Callable[[Any], Any], one: Any, other: Any
+) -> None:
+    assert alike(make(one), make(one))
+    assert alike(make(other), make(copy.deepcopy(other)))
+    if not same(one, other) or type(make(one)) is type(one):
+        assert not alike(make(one), make(other))
+        assert not alike(make(other), make(one))
+
+
+def test_sets_of_scalars_are_alike_by_type_and_value() -> None:
+    assert alike({1, "a", None}, {None, "a", 1})
+    assert alike(frozenset({0.5}), frozenset({0.5}))
+    for one, other in (({1}, {True}), ({1}, {1, 2}), ({1}, frozenset({1})), ({(1,)}, {(1,)})):
+        assert not alike(one, other)
+        assert not alike(other, one)
+
+
+def test_what_nobody_can_look_into_is_alike_to_itself_alone() -> None:
+    own = Own(1)
+    assert alike(own, own)
+    assert alike((own,), (own,))
+    assert not alike(Own(1), Own(1))
+    assert not alike(Told(1), Attrs(1))
+
+
+def test_a_field_that_is_not_there_is_told_from_one_that_is() -> None:
+    bare, full = object.__new__(Data), Data(1)
+    assert alike(bare, object.__new__(Data))
+    assert not alike(bare, full)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda v: (v,), lambda v: [v], lambda v: {"a": v}, Told, Attrs, Data]
+)
+def test_what_is_nested_deeper_than_values_may_be_is_not_alike(wrap: Any) -> None:
+    def deep(levels: int) -> Any:
+        value: Any = int("1" * 30)  # another object each time
+        for _ in range(levels):
+            value = wrap(value)
+        return value
+
+    assert alike(deep(DEPTH_MAX - 1), deep(DEPTH_MAX - 1))
+    assert not alike(deep(DEPTH_MAX), deep(DEPTH_MAX))
 
 
 # --- Object
