@@ -162,6 +162,10 @@ def test_a_missing_field_is_named(
         (as_event, {"type": "t"}, "event: the field 'seq' is missing"),
         (as_delta, {"attempt": "a"}, "delta: the field 'turn' is missing"),
         (as_delta, None, "delta: expected Delta or a mapping, got None"),
+        (as_event, {**EVENT, "id": 5}, "id: expected a text that is not empty, got 5"),
+        (as_event, {**EVENT, "v": None}, "v: expected an integer, got None"),
+        (as_delta, {**DELTA, "attempt": 5}, "attempt: expected a text that is not empty, got 5"),
+        (as_delta, {**DELTA, "type": None}, "type: expected a text that is not empty, got None"),
         (as_delta, {**DELTA, "number": -1}, "number: expected at least 0, got -1"),
         (as_delta, {**DELTA, "index": 0}, "index: expected at least 1, got 0"),
         (as_delta, {**DELTA, "index": 2**32}, f"index: expected less than 2**32, got {2**32}"),
@@ -397,6 +401,8 @@ def test_equal_is_what_has_equal_content() -> None:
     assert one != as_event({"seq": 1, "type": "x", "data": {"a": True}})
     assert as_delta(DELTA) == as_delta(DELTA)
     assert as_delta(DELTA) != as_delta({**DELTA, "time": 99})
+    assert not event(1) == delta()  # noqa: SIM201 - another method than !=
+    assert not delta() == event(1)  # noqa: SIM201
 
 
 def test_hashes_tell_items_apart() -> None:
