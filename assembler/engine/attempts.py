@@ -7,6 +7,7 @@ is forgotten, because the floor answers for it. Nothing here is ever shown.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from assembler.engine.errors import ConflictError
@@ -271,7 +272,7 @@ class Attempts:
             if ordinals != list(range(len(ordinals))):
                 wrong.append(f"attempt {attempt.name}: its ordinals are no prefix")
             places = [delta.position for delta in attempt.deltas]
-            if any(a >= b for a, b in zip(places, places[1:], strict=False)):
+            if any(a >= b for a, b in pairwise(places)):
                 wrong.append(f"attempt {attempt.name}: its positions do not rise")
             if (attempt.turn, attempt.step) <= self.floor:
                 wrong.append(f"attempt {attempt.name}: held in a closed step")

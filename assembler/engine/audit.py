@@ -7,6 +7,7 @@ is compared with an oracle (`assembler.testing`).
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 from assembler.engine.contexts import Entry, order_key
@@ -76,7 +77,7 @@ def _entry(assembler: Any, ident: str, entry: Entry) -> Iterator[str]:
     if entry.gone or ident != entry.id:
         yield f"{entry.key}: it is held although it is gone, or under another id"
     keys = [order_key(match) for match in entry.matches]
-    if any(a >= b for a, b in zip(keys, keys[1:], strict=False)):
+    if any(a >= b for a, b in pairwise(keys)):
         yield f"{entry.key}: its matches are not in order, or one is there twice"
     starts = [at for at, match in enumerate(entry.matches) if match.role is START]
     if (starts[0] if starts else None) != entry.start_at:

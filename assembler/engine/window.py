@@ -7,6 +7,7 @@ of what the events mean.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -38,7 +39,7 @@ class WindowView(Struct, frozen=True, gc=False):
 
 def check_page(events: Sequence[Event]) -> None:
     """`GapError` for a hole inside, `ConflictError` for a seq that goes back or stays."""
-    for before, after in zip(events, events[1:], strict=False):
+    for before, after in pairwise(events):
         if after.seq > before.seq + 1:
             raise GapError(before.seq + 1, after.seq - 1)
         if after.seq <= before.seq:

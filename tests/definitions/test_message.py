@@ -90,6 +90,12 @@ def test_what_was_claimed_for_the_next_step_steers(source: Any) -> None:
         assert kind_of(Looking(), behind, source=source) == "steering"
 
 
+def test_it_looks_at_a_few_events_behind_it_alone() -> None:
+    scope = Surroundings()
+    kind_of(Looking(), scope)
+    assert scope.read == [f"inbox:{at}" for at in (6, 7, 8, 9)]
+
+
 def test_a_claim_for_the_next_turn_or_far_behind_does_not_steer() -> None:
     far = Surroundings({("inbox", "10"): STEERED})
     assert kind_of(Looking(), far) == "user"

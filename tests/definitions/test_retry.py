@@ -12,7 +12,7 @@ from assembler.engine.events import Delta, Event
 from definitions.request import Request
 from definitions.retry import Retry
 from tests.definitions.bench import data_of, every_way, keys_of, live
-from tests.definitions.support import delta, event, shown
+from tests.definitions.support import Surroundings, delta, event, seen, shown
 
 RETRY = Retry()
 REQUEST = Request()
@@ -71,6 +71,31 @@ def test_it_shows_each_attempt_that_was_given_up() -> None:
         ],
         "status": "waiting",
     }
+
+
+def test_attempts_of_one_number_are_told_apart_by_name() -> None:
+    both = shown(RETRY, retry(3, "a1", 1), retry(4, "b1", 1), retry(5, "a1", 1))
+    assert both is not None
+    assert [given["number"] for given in both["attempts"]] == [1, 1]
+
+
+def test_a_number_that_is_none_is_below_all_others() -> None:
+    for odd in (None, "2", True):
+        given = retry(3, "a1", odd)  # type: ignore[arg-type]
+        made = shown(RETRY, given)
+        assert made is not None
+        assert made["attempts"][0]["number"] is None
+        assert status(given) == "waiting"
+        assert status(given, says("a2", 1)) == "running"
+
+
+def test_a_retry_that_names_no_step_waits_and_asks_nobody() -> None:
+    given = event(3, "llm/retry", retry_id="r1", attempt="a1", number=1)
+    scope = Surroundings()
+    node = RETRY.build(seen(RETRY, given), scope)
+    assert node is not None
+    assert node.data["status"] == "waiting"
+    assert not any(read.startswith("request:") for read in scope.read)
 
 
 @pytest.mark.parametrize("type_", ["text", "reasoning", "tool-call", "block-start", "usage"])

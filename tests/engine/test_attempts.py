@@ -427,6 +427,22 @@ def test_what_gives_up_acts_whenever_it_is_learned(way: str) -> None:
     assert assembler.deltas == []
 
 
+def test_a_conflict_of_an_attempt_says_what_disagrees(bench: Bench) -> None:
+    bench.say("a", 0)
+    with pytest.raises(ConflictError) as caught:
+        bench.say("a", 1, step=2, number=3)
+    assert str(caught.value) == (
+        "attempt 'a' is number 1 of turn 1, step 1, and cannot become number 3 of 1, 2"
+    )
+    assert (caught.value.expected, caught.value.actual) == ((1, 1, 1), (1, 2, 3))
+    with pytest.raises(ConflictError) as caught:
+        bench.say("a", 1, after=2, index=1)
+    assert str(caught.value) == (
+        "ordinal 1 of attempt 'a' stands at or before the ordinal before it"
+    )
+    assert bench.held == "a"
+
+
 # --- the memory is bounded
 
 
