@@ -7,9 +7,10 @@ from typing import Any
 from assembler.engine.definition import START
 from assembler.engine.events import Event
 from definitions.request import Request
+from definitions.shared import RequestState
 from definitions.turn_limit import TurnLimit
 from tests.definitions.bench import data_of, every_way, keys_of, live
-from tests.definitions.support import delta, event, shown
+from tests.definitions.support import Surroundings, delta, event, seen, shown
 
 TURN_LIMIT = TurnLimit()
 STEP = {"turn": 1, "step": 1}
@@ -41,6 +42,12 @@ def test_the_message_that_counts_decides() -> None:
     assert limit(cut, whole) == limit(cut)
     assert limit(message(3, "end_turn"), message(4)) is None
     assert limit(message(3, interrupted=True), whole) is None
+
+
+def test_without_a_cut_message_or_what_its_step_came_to_nothing_is_shown() -> None:
+    assert TURN_LIMIT.build(seen(TURN_LIMIT, message(3)), Surroundings()) is None
+    request = Surroundings({("request", ""): RequestState(message=message(3).data)})
+    assert TURN_LIMIT.build(seen(TURN_LIMIT), request) is None
 
 
 def test_it_stands_behind_its_answer() -> None:

@@ -73,6 +73,22 @@ def test_it_shows_at_the_end_and_reads_nothing_before() -> None:
     }
 
 
+def test_the_first_start_and_the_first_end_count() -> None:
+    start, again = event(3, "turn/start", turn=1), event(4, "turn/start", turn=1)
+    end = event(8, "turn/end", turn=1, reason="cancelled")
+    other = event(9, "turn/end", turn=1, reason="error")
+    assert shown(TAIL, start, again, end, other) == shown(TAIL, start, end)
+
+
+@pytest.mark.parametrize(("begins", "ends", "lasts"), [(5, 8, 3), (8, 8, 0), (8, 5, 0)])
+def test_a_turn_never_lasts_less_than_nothing(begins: int, ends: int, lasts: int) -> None:
+    start = Event(1, "turn/start", {"turn": 1}, time=begins)
+    end = Event(2, "turn/end", {"turn": 1, "reason": "completed"}, time=ends)
+    made = shown(TAIL, start, end)
+    assert made is not None
+    assert made["duration_ms"] == lasts
+
+
 def test_without_its_start_it_adds_up_nothing() -> None:
     end = event(8, "turn/end", turn=1, reason="error")
     unknown = dict.fromkeys(("duration_ms", "usage", "calls", "failed", "files"))
