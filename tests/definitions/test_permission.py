@@ -13,7 +13,7 @@ from definitions.approval import Approval
 from definitions.permission import Permission
 from definitions.shared import ApprovalState
 from definitions.tool import Tool
-from tests.definitions.support import Surroundings, event, fold, matched, seen, shown
+from tests.definitions.support import Surroundings, delta, event, fold, matched, seen, shown
 
 PERMISSION = Permission()
 APPROVAL = Approval()
@@ -70,6 +70,22 @@ def test_what_became_of_it(answers: Any, tool: Any, facts: Any, decision: str) -
         "decision": decision,
         "updated_input": None,
     }
+
+
+def test_a_question_that_comes_again_answers_nothing() -> None:
+    assert shown(PERMISSION, ask(4), ask(5)) == shown(PERMISSION, ask(4))
+    answered = shown(PERMISSION, ask(4), reply(5, "deny"), ask(6), reply(7, "allow"))
+    assert answered is not None
+    assert answered["decision"] == "deny"
+
+
+def test_a_result_whose_call_is_not_loaded_closes_it_and_nothing_else_does() -> None:
+    printed = delta(1, "tool-output", after=3, call_id="c1", text="x")
+    for items, decision in (([printed], "pending"), ([printed, result()], "closed")):
+        scope = Surroundings(unstarted={("tool", "c1"): matched(Tool(), items)})
+        node = PERMISSION.build(seen(PERMISSION, ask()), scope)
+        assert node is not None
+        assert node.data["decision"] == decision
 
 
 def test_an_answer_without_its_question_has_no_row() -> None:

@@ -91,6 +91,20 @@ def test_a_boundary_is_urgent_when_somebody_read_what_it_changes(
     assert assembler.append(event(3, "turn/end", turn=1)) is NONE
 
 
+@pytest.mark.parametrize("reads", ["turn_status", "step_status"])
+def test_a_boundary_of_which_nobody_read_is_not_urgent(reads: str) -> None:
+    assembler = Assembler([reading(reads)])
+    assembler.append(event(1, turn=2, step=2, how="none"))
+    assembler.flush()
+    assert assembler.append(event(2, "step/end", turn=1, step=9)) is NONE
+    assert assembler.append(event(3, "turn/start", turn=2)) is (
+        NOW if reads == "turn_status" else NONE
+    )
+    assembler.flush()
+    assert assembler.append(event(4, "step/start", turn=2, step=1)) is NONE
+    assert assembler.append(event(5, "step/end", turn=2, step=1)) is NONE
+
+
 def test_an_end_that_retires_deltas_is_urgent() -> None:
     assembler = Assembler([quiet()])
     assembler.append(event(1, "turn/start", turn=1))

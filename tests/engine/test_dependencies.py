@@ -243,6 +243,10 @@ def test_place_for_a_step_reads_no_values_and_for_a_turn_no_values_of_turns() ->
     bench.append(id="two", turn=1, step=2)
     bench.assembler.flush()
     assert seen == {1: (0, 0), 2: (0, 0), None: (2, 0)}
+    seen.clear()
+    bench.append("src/more", id="one")  # asked again, when there is a value on its step
+    bench.assembler.flush()
+    assert seen[1] == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -309,17 +313,47 @@ def test_unstarted_gives_the_matches_until_there_is_a_start() -> None:
     assert bench.read("a") == []
 
 
+def test_whether_another_has_started_is_read_again_when_that_changes_alone() -> None:
+    bench = Bench(lambda scope: scope.has("src", "one"), has_more=True)
+    bench.append("src/more", id="one", v=1)
+    assert (bench.built, bench.read("a")) == ("", False)
+    bench.append(id="one", v=2)
+    assert (bench.built, bench.read("a")) == ("abcs", True)
+    bench.append("src/more", id="one", v=3)
+    bench.append(id="one", v=4)
+    assert bench.built == ""
+
+
+def test_the_status_of_the_turn_of_another_is_read_again_when_it_changes() -> None:
+    bench = Bench(lambda scope: str(scope.turn_status_of("src", "one")), has_more=True)
+    assert bench.read("a") == "None"
+    bench.clear()
+    bench.append(id="other", turn=3, step=1)
+    assert bench.built == ""
+    bench.assembler.load([*bench.assembler.events[:4], event(5, "src", id="one", turn=3)], True)
+    bench.assembler.flush()
+    bench.clear()
+    bench.seq = 5
+    assert bench.read("a") == "Status.OPEN"
+    bench.append("step/start", turn=3, step=1)
+    assert bench.built == ""
+    bench.append("turn/end", turn=3)
+    assert (bench.built, bench.read("a")) == ("abcs", "Status.CLOSED")
+
+
 def test_what_nobody_has_reads_as_nothing() -> None:
     def read(scope: Scope) -> Any:
         return [
             scope.other("none", "x"),
+            scope.has("none", "x"),
+            scope.turn_status_of("none", "x"),
             len(scope.unstarted("none", "x")),
             len(scope.step_values("none")),
             len(scope.turn_values("none")),
         ]
 
     bench = Bench(read)
-    assert bench.read("a") == bench.read("s") == [None, 0, 0, 0]
+    assert bench.read("a") == bench.read("s") == [None, False, None, 0, 0, 0]
 
 
 # --- liveness and the beginning of the log
