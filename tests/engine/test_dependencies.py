@@ -324,6 +324,15 @@ def test_whether_another_has_started_is_read_again_when_that_changes_alone() -> 
     assert bench.built == ""
 
 
+def test_that_another_has_gone_is_read_again() -> None:
+    bench = Bench(lambda scope: scope.has("src", "live"))
+    bench.assembler.emit(delta(0, "src-piece", id="live", after=4))
+    assert (bench.built, bench.read("a")) == ("abcs", True)
+    bench.clear()
+    bench.assembler.settle("a", "failed")
+    assert (bench.built, bench.read("a")) == ("abcs", False)
+
+
 def test_the_status_of_the_turn_of_another_is_read_again_when_it_changes() -> None:
     bench = Bench(lambda scope: str(scope.turn_status_of("src", "one")), has_more=True)
     assert bench.read("a") == "None"
@@ -496,6 +505,28 @@ def test_only_what_changed_is_built() -> None:
     assert bench.built == "b"
     bench.append("toy", id="new")
     assert bench.built == "new"
+
+
+def test_a_match_that_leaves_the_state_as_it_is_builds_nothing() -> None:
+    built: list[Any] = []
+
+    def build(context: Context, _scope: Scope) -> Node:
+        built.append(context.state)
+        return Node("toy", context.id, {"v": context.state})
+
+    toy = Toy(update=lambda state, _match: state)
+    toy.build = build  # type: ignore[method-assign]  # its own looks at all Matches
+    assembler = Assembler([toy])
+    assembler.load([event(1, v=1), event(2, "toy/more", v=2)])
+    assembler.flush()
+    assert built == [(1,)]
+    toy.calls.clear()
+    assembler.append(event(3, "toy/more", v=3))
+    assembler.emit(delta(0, "toy-more", after=3, v=4))
+    assembler.flush()
+    assembler.emit(delta(1, "toy-more", after=3, v=5))
+    assembler.flush()
+    assert (len(built), len(toy.asked("update"))) == (1, 3)
 
 
 def test_a_view_that_is_not_active_builds_nothing() -> None:

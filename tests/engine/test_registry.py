@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from assembler.engine.assembler import Assembler
-from assembler.engine.definition import START, UNNAMED, Definition
+from assembler.engine.definition import START, UNNAMED, Definition, Node
 from assembler.engine.errors import AssemblerError, DefinitionError
 from assembler.engine.events import Delta
 from assembler.engine.registry import _registries
-from tests.engine.support import Band, Toy, event, shown
+from tests.engine.support import Band, Toy, event, same_as_fresh, shown
 
 
 def fallback() -> Toy:
@@ -78,6 +78,30 @@ def test_several_definitions_may_take_one_event() -> None:
     assembler.append(event(1))
     assembler.flush()
     assert [node.key for node in assembler.view().nodes] == ["also:x", "toy:x"]
+
+
+def test_what_many_definitions_took_goes_from_all_of_them() -> None:
+    toys = [Toy(), *(Toy(kind, takes={"toy"}) for kind in "abc")]
+    assembler = Assembler(toys)
+    log = [event(1), event(2)]
+    for each in log:
+        assembler.append(each)
+    same_as_fresh(assembler, toys)
+    assembler.evict(2)
+    assert [assembler.state(kind, "x") for kind in ("toy", *"abc")] == [(None,)] * 4
+    same_as_fresh(assembler, toys)
+    assembler.prepend(log[:1], False)
+    same_as_fresh(assembler, toys)
+    assembler.load([])
+    assert [assembler.contexts(kind) for kind in ("toy", *"abc")] == [[]] * 4
+
+
+def test_a_node_of_another_kind_has_a_key_of_that_kind() -> None:
+    toy = shows(Toy(build=lambda c, _scope: Node("yot", c.id, {})), "yot")
+    assembler = Assembler([toy])
+    assembler.append(event(1))
+    assembler.flush()
+    assert [(node.key, node.kind) for node in assembler.view()] == [("yot:x", "yot")]
 
 
 def test_only_the_takers_of_a_type_are_asked() -> None:

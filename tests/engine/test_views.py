@@ -841,3 +841,21 @@ def test_views_can_be_walked_and_snapshots_compared() -> None:
     assembler.append(event(3, id="a"))
     assembler.flush()
     assert assembler.view().snapshot() != before
+
+
+@pytest.mark.parametrize("live", [True, False, None])
+def test_a_view_that_becomes_active_knows_what_all_views_say(live: bool | None) -> None:
+    assembler = Assembler([Toy()])
+    assembler.load([event(3, "turn/start", turn=1)], True)
+    assembler.liveness(live)
+    assembler.flush()
+    assembler.activate("trajectory")
+    assembler.flush()
+    chat, other = wire(assembler), wire(assembler, "trajectory")
+    assert other["live"] is live
+    assert {name: other[name] for name in ("window", "live", "open")} == {
+        "window": {"first": 3, "last": 3, "has_more": True},
+        "live": live,
+        "open": {"turn": 1, "step": None, "since": 30},
+    }
+    assert {**other, "view": "chat", "revision": chat["revision"]} == chat
