@@ -373,3 +373,57 @@ def test_a_page_folds_nothing_that_is_placed_already() -> None:
     assembler.prepend(numbered(("turn/start", 0), ("turn/end", 0), first=8), True)
     assembler.flush()
     assert toy.calls == []
+
+
+def test_an_end_that_is_forgotten_closes_nothing_any_more() -> None:
+    toys = [Toy()]
+    assembler = Assembler(toys)
+    assembler.load(
+        [
+            event(1, "turn/end", turn=5),
+            event(2, "turn/start", turn=1),
+            event(3, "step/start", turn=1, step=2),
+            event(4),
+        ]
+    )
+    assembler.flush()
+    assert wire(assembler)["open"] is None
+    assembler.evict(2)
+    assembler.flush()
+    assert wire(assembler)["open"] == {"turn": 1, "step": 2, "since": 20}
+    same_as_fresh(assembler, toys)
+
+
+def test_a_turn_that_started_again_is_open_since_its_first_start_that_is_loaded() -> None:
+    toys = [Toy()]
+    assembler = Assembler(toys)
+    log = [event(seq, "turn/start", turn=1) for seq in range(1, 5)]
+    assembler.load([*log, event(5)])
+    for first in range(1, 5):
+        assembler.evict(first)
+        assembler.flush()
+        assert wire(assembler)["open"] == {"turn": 1, "step": None, "since": first * 10}
+        same_as_fresh(assembler, toys)
+    assembler.evict(5)
+    assembler.flush()
+    assert wire(assembler)["open"] is None
+    assembler.prepend(log, False)
+    assembler.flush()
+    assert wire(assembler)["open"] == {"turn": 1, "step": None, "since": 10}
+    same_as_fresh(assembler, toys)
+
+
+@pytest.mark.parametrize("turn", [1 - 2**53, 2**53 - 1, -(2**53), 2**53, 2**70])
+@pytest.mark.parametrize("named", ["turn", "step"])
+def test_turns_and_steps_that_no_client_can_read_are_none(named: str, turn: int) -> None:
+    toys = [Toy()]
+    assembler = Assembler(toys)
+    place = {"turn": 1, "step": 1, named: turn}
+    assembler.append(event(1, **place))
+    found = assembler.location("toy", "x")
+    assert found is not None
+    if abs(turn) < 2**53:
+        assert (found.turn, found.step) == (place["turn"], place["step"])
+    else:
+        assert (found.turn, found.step) == ((None, None) if named == "turn" else (1, None))
+    same_as_fresh(assembler, toys)
