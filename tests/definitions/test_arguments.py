@@ -555,6 +555,7 @@ def test_growing_text_is_the_string_it_stands_for(pieces: list[str], start: int,
     assert growing == whole
     assert whole == growing
     assert growing != whole + "."
+    assert growing != whole[:-1] + "?"
     assert growing != 1
     assert hash(growing) == hash(whole)
     assert len(growing) == len(whole)
@@ -912,3 +913,32 @@ def test_the_view_is_typed_as_a_preview() -> None:
     """What takes complete arguments can refuse it: it is a mapping of its own, never a `dict`."""
     assert type(PartialArguments().value) is PartialView
     assert not isinstance(PartialArguments().value, dict)
+
+
+NOT_VALID = "The arguments are not valid JSON:"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ('{"a":1e999}', f"{NOT_VALID} a number is beyond the range of a float."),
+        (f'{{"a":{"1" * 4_301}}}', f"{NOT_VALID} an integer has more than 4300 digits."),
+        (f'{{"a":-{"1" * 4_301}}}', f"{NOT_VALID} an integer has more than 4300 digits."),
+        ('{"a":NaN}', f"{NOT_VALID} NaN is no JSON value."),
+        ('{"a":1} x', f"{NOT_VALID} Extra data at character 8."),
+        ("[1]", "The arguments are JSON, but not an object."),
+        ('{"a":' * 200 + "[]" + "}" * 200, "The arguments are nested deeper than 200 levels."),
+    ],
+    ids=lambda text: text[:12],
+)
+def test_what_is_refused_is_told_in_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(InvalidArguments) as caught:
+        complete(text)
+    assert str(caught.value) == sentence
+
+
+def test_what_reaches_a_limit_is_taken() -> None:
+    for number in ("1" * 4_300, "-" + "1" * 4_300):
+        assert complete(f'{{"a":{number}}}') == {"a": int(number)}
+    deepest = '{"a":' * 199 + "[]" + "}" * 199
+    assert complete(deepest) == json.loads(deepest)

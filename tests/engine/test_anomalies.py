@@ -133,3 +133,14 @@ def test_a_finding_goes_with_its_event_and_comes_back_with_it(what: str) -> None
     assembler.flush()
     assert assembler.findings() == found
     assert assembler.anomalies.total == 2
+
+
+def test_how_many_are_kept_stays_after_an_operation_that_raises() -> None:
+    assembler = Assembler([Toy(match=refuse_bad)], strict=True, anomalies_max=2)
+    with pytest.raises(DefinitionError):
+        assembler.append(event(5, bad=True))
+    assembler.append(event(5))
+    with pytest.raises(DefinitionError):
+        assembler.load([event(5), event(6, bad=True)], True)
+    stale(assembler, 3)
+    assert len(assembler.anomalies) == 2
