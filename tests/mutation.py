@@ -61,6 +61,8 @@ SLOW = [
 ]
 SECONDS = 2
 """CPU time that one test may take on a mutant, beside ten times its usual one."""
+LONG = 0.1
+"""Tests that take longer come last."""
 MEMORY = 4 * 2**30
 
 
@@ -278,6 +280,7 @@ class Trial:
             key=lambda item: (
                 -finders[item.nodeid],
                 -file_finders[item.nodeid],
+                self.seconds[item.nodeid] > LONG,
                 item.path.stem != f"test_{Path(mutant.file).stem}",
                 self.turns[item.nodeid],
                 self.seconds[item.nodeid],
@@ -308,7 +311,7 @@ class Trial:
                     break
                 by = item.nodeid
                 signal.setitimer(signal.ITIMER_PROF, SECONDS + 10 * self.seconds[item.nodeid])
-                if any(each.failed for each in runtestprotocol(item, log=False, nextitem=None)):
+                if not _passes(item):
                     break
             else:
                 by = ""
@@ -335,6 +338,21 @@ class Trial:
             self.finders[mutant.file][by] += 1
         elif self.verbose:
             print(difference(self.results[-1]), flush=True)
+
+
+def _passes(item: pytest.Item) -> bool:
+    """Run a test without the hooks that write a report, which would cost more than the test."""
+    setup = item.session._setupstate
+    try:
+        item._initrequest()  # type: ignore[attr-defined]
+        setup.setup(item)
+        item.runtest()
+        setup.teardown_exact(None)
+    except pytest.skip.Exception:
+        setup.teardown_exact(None)
+    except Exception:
+        return False
+    return True
 
 
 # -- saying it -------------------------------------------------------------------------------
