@@ -31,7 +31,7 @@ import pytest
 from _pytest.runner import runtestprotocol
 from mutmut.mutation.file_mutation import MutationVisitor, deep_replace
 from mutmut.mutation.mutators import mutation_operators
-from mutmut.mutation.pragma_handling import get_ignored_lines
+from mutmut.mutation.pragma_handling import IgnoredCode
 
 from assembler.engine import registry, values
 
@@ -113,7 +113,7 @@ def mutants_of(path: Path) -> Iterator[Mutant]:
     file = str(path.relative_to(TOP))
     code = path.read_text(encoding="utf-8")
     wrapper = libcst.MetadataWrapper(libcst.parse_module(code))
-    visitor = _Changes(mutation_operators, get_ignored_lines(file, code, wrapper, None), None)
+    visitor = _Changes(mutation_operators, IgnoredCode(set(), set(), set()))
     module = wrapper.visit(visitor)
     names = {
         function: name

@@ -282,6 +282,31 @@ def test_a_settlement_told_ahead_lasts_until_the_newest_turn_has_closed(bench: B
     assert (bench.held, bench.incidents[2:]) == ("c", [])
 
 
+def test_told_when_the_newest_turn_is_closed_it_lasts_for_the_next_one(bench: Bench) -> None:
+    bench.append("turn/end", turn=1)
+    for name in "bc":
+        bench.assembler.settle(name, "failed")
+    bench.append("turn/start", turn=2)
+    bench.append("step/end", turn=2, step=1)
+    bench.say("b", 0, turn=2, step=2)
+    assert bench.incidents == ["late-delta b"]
+    bench.append("turn/start", turn=3)
+    bench.say("c", 0, turn=3)
+    assert (bench.held, bench.incidents[1:]) == ("c", [])
+
+
+def test_an_attempt_that_speaks_of_several_takes_all_of_it_back(bench: Bench) -> None:
+    for name in "xyz":
+        bench.append(id=name, v=name)
+    for ordinal, name in enumerate("xyzxzyx"):
+        bench.say("a", ordinal, id=name, v=ordinal)
+    assert shown(bench.assembler)["y"] == {"v": ["y", 1, 5]}
+    assert bench.held == "aaaaaaa"
+    bench.assembler.settle("a", "failed")
+    assert shown(bench.assembler) == {name: {"v": [name]} for name in "xyz"}
+    assert bench.held == ""
+
+
 @pytest.mark.parametrize("way", ["append", "page", "load", "delta"])
 def test_a_settlement_told_before_any_turn_waits_for_the_first_one_known(way: str) -> None:
     assembler = Assembler(toys())

@@ -160,3 +160,15 @@ def test_cadence_never_delays_what_is_shown() -> None:
     assembler.append(event(1, how="none", v=1))
     assert assembler.state("toy", "x") == (1,)
     assert assembler.flush()["chat"]
+
+
+def test_a_word_that_is_no_cadence_is_urgent_and_found() -> None:
+    words = iter([NONE, NONE, 0, NONE])
+    assembler = Assembler([Toy(cadence=lambda _match: next(words))])
+    said = [assembler.emit(delta(0)), assembler.emit(delta(1))]
+    assembler.flush()
+    assert (said, assembler.findings()) == ([NONE, NONE], [])
+    words = iter([0, 0, NONE])  # asked twice at most
+    assert assembler.emit(delta(2)) is NOW
+    assembler.flush()
+    assert [odd.key for odd in assembler.findings()] == ["toy:x"]

@@ -850,7 +850,6 @@ def test_a_view_that_becomes_active_knows_what_all_views_say(live: bool | None) 
     assembler.liveness(live)
     assembler.flush()
     assembler.activate("trajectory")
-    assembler.flush()
     chat, other = wire(assembler), wire(assembler, "trajectory")
     assert other["live"] is live
     assert {name: other[name] for name in ("window", "live", "open")} == {
