@@ -53,6 +53,7 @@ def notes(*items: Any) -> list[tuple[str, int]]:
         (message(turn=None), None),
         (message(step=True), None),
         (event(1, "text", block=0, text="x"), None),
+        (event(1, "text", turn=1, step=1, text="x"), None),
         (delta(1, "assistant/message"), None),
     ],
 )
@@ -237,3 +238,11 @@ def test_usage_while_running_is_shown_ever_more_rarely() -> None:
         assert data is not None
         seen_usage.append(data["usage"]["output_tokens"] - 1)
     assert seen_usage == [1, 2, 2, 4, 4, 4, 4, 8, 8, 8]
+
+
+def test_a_block_that_was_empty_so_far_is_shown_whole_when_it_ends() -> None:
+    whole = {"type": "text", "text": "whole"}
+    ended = delta(2, "block-end", block=0, value=whole)
+    assert blocks(text(1, ""), bounds=[ended]) == [whole]
+    later = delta(1, "block-end", block=0, value=whole)
+    assert blocks(text(2, "later"), bounds=[later]) == [said("later")]
