@@ -166,11 +166,15 @@ def function_of(owner: Any, name: str) -> FunctionType:
     return owner.fget if isinstance(owner, property) else owner
 
 
-def put_in(mutant: Mutant) -> None:
-    """Give the loaded function the changed code."""
+def put_in(mutant: Mutant, *, imported: bool) -> None:
+    """Give the loaded function the changed code; `imported`: make its module again with it, which
+    called it when it was imported."""
     module = module_of(mutant.file)
     function = function_of(module, mutant.function)
     compiled = compile(mutant.source, str(TOP / mutant.file), "exec", dont_inherit=True)
+    if imported:
+        exec(compiled, vars(module))  # noqa: S102 - our own code, changed
+        return
     function.__code__ = _codes(compiled)[mutant.function]
     if mutant.default:
         scratch = dict(vars(module))
@@ -184,6 +188,10 @@ def forget() -> None:
     """Forget what earlier tests left behind, which would answer in place of a mutant."""
     values._shapes.clear()
     registry._registries.clear()
+    for file in FILES:
+        for held in vars(module_of(str(file.relative_to(TOP)))).values():
+            if hasattr(held, "cache_clear"):
+                held.cache_clear()
 
 
 class _Names:
@@ -220,6 +228,8 @@ class Trial:
         self.turns: dict[str, int] = {}
         """Which example of its test an item is: the first of each come first."""
         self.callers: dict[CodeType, list[pytest.Item]] = defaultdict(list)
+        self.users: dict[str, list[pytest.Item]] = defaultdict(list)
+        """The tests that call anything of a file."""
         self.finders: dict[str, Counter[str]] = defaultdict(Counter)
 
     @pytest.hookimpl(tryfirst=True)
@@ -267,12 +277,14 @@ class Trial:
         self.examples[name] += 1
         for code in called:
             self.callers[code].append(item)
+        for file in {code.co_filename for code in called}:
+            self.users[str(Path(file).relative_to(TOP))].append(item)
 
     def _begin(self, mutant: Mutant, running: dict[int, tuple[Mutant, int]]) -> None:
         items = self.callers.get(function_of(module_of(mutant.file), mutant.function).__code__)
-        if not items:
-            self._enter(mutant, found=False, by="no test calls it")
-            return
+        imported = not items
+        if imported:
+            items = self.users[mutant.file]
         finders = self.finders[f"{mutant.file}:{mutant.function}"]
         file_finders = self.finders[mutant.file]
         items = sorted(
@@ -290,11 +302,13 @@ class Trial:
         child = os.fork()
         if not child:
             os.close(reading)
-            self._try(mutant, items, writing)
+            self._try(mutant, items, writing, imported=imported)
         os.close(writing)
         running[child] = (mutant, reading)
 
-    def _try(self, mutant: Mutant, items: Sequence[pytest.Item], writing: int) -> None:
+    def _try(
+        self, mutant: Mutant, items: Sequence[pytest.Item], writing: int, *, imported: bool
+    ) -> None:
         """In the child: run the tests until one fails."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
@@ -303,7 +317,7 @@ class Trial:
         by = ""
         try:
             forget()
-            put_in(mutant)
+            put_in(mutant, imported=imported)
             started = time.process_time()
             for item in items:
                 if time.process_time() - started > self.most:

@@ -6,7 +6,7 @@ from assembler.engine.definition import START, UNNAMED
 from definitions.events import VOCABULARY
 from definitions.fallback import Fallback
 from definitions.quiet import QUIET_TYPES
-from tests.definitions.support import delta, event, shown
+from tests.definitions.support import Surroundings, delta, event, seen, shown
 
 FALLBACK = Fallback(quiet=frozenset({"vendor/tick"}))
 
@@ -27,3 +27,9 @@ def test_quiet_types_have_no_row() -> None:
 def test_it_shows_the_event_as_it_is() -> None:
     data = {"mood": "good", "parts": [1, {"deep": None}]}
     assert shown(FALLBACK, event(3, "vendor/note", **data)) == {"type": "vendor/note", "data": data}
+
+
+def test_its_row_is_named_by_its_event() -> None:
+    node = FALLBACK.build(seen(FALLBACK, event(3, "vendor/note")), Surroundings())
+    assert node is not None
+    assert (node.kind, node.id) == ("unknown", "3")

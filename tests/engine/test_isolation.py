@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -445,6 +446,9 @@ def test_strict_raises_and_nothing_has_changed(site: str, way: str) -> None:
         call = site.partition("-")[0]
         sentence = f"Definition 'bad' raised BoomError in {call} at {what}: {site}"
         assert str(caught.value) == sentence
+    else:
+        said = rf"Group Definition 'band' raised BoomError in {site} at bad:[xyz]: {site}"
+        assert re.fullmatch(said, str(caught.value))
     assert everything(assembler) == before
     assert assembler.audit() == []
     goes_on(assembler, definitions, context_of(way, site))
