@@ -639,6 +639,54 @@ def test_merging_an_empty_patch_changes_nothing() -> None:
     assert not merge(Patch("chat", 3, 3), Patch("chat", 3, 3))
 
 
+def test_a_node_that_is_put_and_then_moved_is_put_where_it_went() -> None:
+    put = Node("toy", "x", {"v": 1}).placed(Position(1), 2, 3)
+    first = Patch("chat", 3, 4, (Put(put, None),))
+    second = Patch("chat", 4, 5, (Move("toy:x", "toy:b", Position(9)),))
+    (merged,) = merge(first, second).ops
+    assert isinstance(merged, Put)
+    assert (merged.after, merged.node) == ("toy:b", put.placed(Position(9), 2, 3))
+    stays = Patch("chat", 4, 5, (Move("toy:x", "toy:b", Position(1)),))
+    assert merge(first, stays).ops == first.ops
+
+
+def test_moves_of_one_node_merge_into_the_last() -> None:
+    first = Patch("chat", 3, 4, (Move("toy:a", "toy:b", Position(2)),))
+    second = Patch("chat", 4, 5, (Move("toy:a", "toy:c", Position(9)),))
+    assert merge(first, second).ops == second.ops
+    back = Patch("chat", 4, 5, (Move("toy:a", None, Position(2)),))
+    assert merge(first, back).ops == first.ops
+
+
+def test_what_does_not_fit_says_what_it_expected() -> None:
+    behind = Patch("chat", 1, 2)
+    with pytest.raises(ConflictError) as caught:
+        apply(BASE, behind)
+    assert str(caught.value) == "the patch leads on from chat 1, the snapshot is chat 3"
+    assert (caught.value.expected, caught.value.actual) == (3, 1)
+    with pytest.raises(ConflictError) as caught:
+        merge(patch(), behind)
+    assert str(caught.value) == "a patch from 1 does not follow one to 4"
+    assert (caught.value.expected, caught.value.actual) == (4, 1)
+    with pytest.raises(ConflictError) as caught:
+        apply(BASE, patch(TextOp("toy:a", ("data", "t"), 7, "x")))
+    assert str(caught.value) == "the patch adds text to 'toy:a' at 7, which has 3 units"
+    assert (caught.value.expected, caught.value.actual) == (3, 7)
+    wire_form = patch().to_json()
+    for op, sentence in (
+        ({"op": "put-group", "group": {"members": "a"}}, "members: expected a list of keys"),
+        (
+            {"op": "text", "path": "data", "at": 0, "text": "x"},
+            "text: expected a path of keys and indexes, a length `at`, and a text",
+        ),
+        ({"op": "paint"}, "op: expected an operation of a patch, got 'paint'"),
+        ({}, "the field 'op' is missing"),
+    ):
+        with pytest.raises(InputError) as refused:
+            Patch.from_json({**wire_form, "ops": [op]})
+        assert str(refused.value).removeprefix("patch: ") == sentence
+
+
 def test_the_newest_facts_win_in_a_merge() -> None:
     merged = merge(patch(live=True, window=freeze({"first": 1})), Patch("chat", 4, 5, live=None))
     assert merged.to_json() == {
