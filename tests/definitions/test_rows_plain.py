@@ -238,3 +238,23 @@ def test_a_text_of_megabytes_is_its_beginning_and_its_end() -> None:
     text = reads("user", content=content)[2]
     assert len(text) < 5_000
     assert (text[:5], text[-3:]) == ("begin", "end")
+
+
+@pytest.mark.parametrize(
+    ("length", "said"),
+    [
+        (4_096, "a" * 4_096),
+        (4_097, "a" * 2_048 + " … " + "a" * 2_048),
+    ],
+)
+def test_a_long_text_keeps_its_beginning_and_its_end(length: int, said: str) -> None:
+    content = [{"type": "text", "text": "a" * length}]
+    assert reads("user", content=content) == ("", "user", said)
+
+
+def test_a_long_argument_keeps_its_beginning() -> None:
+    asked = {"status": "pending", "decision": "pending"}
+    for text, said in (("b" * 120, "b" * 120), ("b" * 118 + " " + "c" * 9, "b" * 118 + "…")):
+        _, _, line = reads("permission", **asked, input={"note": text})
+        assert said in line
+        assert f"{said}b" not in line

@@ -284,6 +284,9 @@ def test_a_child_names_its_parent_at_every_stage() -> None:
     parent = (TOOL, [call(2, "{}", call_id="c0")])
     stages: list[list[Any]] = [
         [piece(1, name="read", parent_call_id="c0")],
+        [piece(1, name="read"), piece(2, parent_call_id="c0")],
+        [piece(1, name="read", parent_call_id="c9"), piece(2, parent_call_id="c0")],
+        [piece(1, "{", parent_call_id="c0"), piece(2, name="read", parent_call_id="")],
         [call(parent_call_id="c0")],
     ]
     for items in [*stages, [*stages[1], result()]]:
@@ -416,3 +419,17 @@ def test_what_people_wait_for_is_shown_at_once() -> None:
     assert cadence(output(1, "x")) is FRAME
     assert cadence(call()) is NOW
     assert cadence(result()) is NOW
+
+
+def test_the_end_of_a_block_that_says_nothing_new_changes_nothing() -> None:
+    pieces = [piece(1, '{"p":', name="read"), piece(2, "1}")]
+    value = {"type": "tool-call", "call_id": "c1", "name": "read", "arguments": '{"p":1}'}
+    end = delta(3, "block-end", after=2, block=0, value=value)
+    *before, last = matched(TOOL, [*pieces, end])
+    state = fold(TOOL, before)
+    assert TOOL.update(state, last) is state
+    other = delta(3, "block-end", after=2, block=0, value={**value, "arguments": '{"p":2}'})
+    *_, last = matched(TOOL, [*pieces, other])
+    changed = TOOL.update(state, last)
+    assert [str(preview.text) for preview in changed.previews] == ['{"p":2}']
+    assert TOOL.update(changed, last) is changed

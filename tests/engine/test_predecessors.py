@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from assembler.engine.assembler import Assembler
-from assembler.engine.definition import Match, Reader
+from assembler.engine.definition import START, Match, Reader
 from assembler.engine.events import Event
 from tests.engine.support import Toy, delta, event, same_as_fresh
 
@@ -362,3 +362,49 @@ def test_nobody_is_asked_by_an_append_that_concerns_nobody(bench: Bench) -> None
     assert bench.restarted == "e"
     bench.assembler.append(event(9, "toy/more", id="b"))
     assert bench.restarted == ""
+
+
+@pytest.mark.parametrize("id_", ["", "1", "A", "x", "\U0010fffe"])
+def test_what_starts_with_the_same_event_is_not_before(id_: str) -> None:
+    def match(item: Event) -> Any:
+        return id_ or "empty", START
+
+    p = Toy("p", None, takes={"toy"}, match=match)
+    for toys in ([Toy(start=looking()), p], [p, Toy(start=looking())]):
+        assembler = Assembler(toys)
+        assembler.append(event(1))
+        assert assembler.state("toy", "x")[0] is None
+        assembler.append(event(2, id="y"))
+        assert assembler.state("toy", "y")[0][0] == (id_ or "empty")
+        same_as_fresh(assembler, toys)
+
+
+def test_a_start_that_asks_whether_older_history_exists_starts_again_only_then() -> None:
+    def start(match: Match, reader: Reader) -> Any:
+        return (reader.complete,)
+
+    toy = Toy(start=start)
+    assembler = Assembler([toy])
+    assembler.load([event(2), event(3, "toy/more")], True)
+    assert assembler.state("toy", "x") == (False, None)
+    toy.calls.clear()
+    assembler.append(event(4, "toy/more"))
+    assembler.emit(delta(0, "toy-more", after=4))
+    assert assembler.state("toy", "x") == (False, None, None, None)
+    assert toy.asked("start") == []
+    assembler.prepend([], False)
+    assert assembler.state("toy", "x") == (True, None, None, None)
+    assert toy.asked("start") == ["x"]
+
+
+def test_nothing_is_remembered_of_askers_that_are_gone() -> None:
+    toy = Toy(start=lambda _match, reader: (reader.complete, reader.previous("toy")))
+    assembler = Assembler([toy])
+    assembler.emit(delta(0, id="a"))
+    assembler.emit(delta(1, id="b"))
+    assembler.flush()
+    assembler.settle("a", "failed")
+    assembler.flush()
+    predecessors = assembler._derived.predecessors
+    assert not predecessors.ask_complete
+    assert not any(predecessors._asked.values())
