@@ -7,7 +7,7 @@ from typing import Any
 from assembler.engine.definition import START
 from assembler.engine.events import Event
 from definitions.turn_error import TurnError
-from tests.definitions.support import event, shown
+from tests.definitions.support import Surroundings, event, seen, shown
 
 TURN_ERROR = TurnError()
 OUT = {"name": "ProviderError", "message": "out of credit"}
@@ -29,3 +29,6 @@ def test_it_says_what_went_wrong() -> None:
     assert shown(TURN_ERROR, end()) == {"error": OUT}
     assert shown(TURN_ERROR, end(error=None)) == {"error": None}
     assert shown(TURN_ERROR, end(), end(7, error=None)) == {"error": OUT}
+    node = TURN_ERROR.build(seen(TURN_ERROR, end()), Surroundings())
+    assert node is not None
+    assert (node.kind, node.id) == ("turn-error", "1")

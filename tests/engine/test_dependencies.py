@@ -350,6 +350,16 @@ def test_the_status_of_the_turn_of_another_is_read_again_when_it_changes() -> No
     assert (bench.built, bench.read("a")) == ("abcs", "Status.CLOSED")
 
 
+def test_the_turn_of_another_is_read_again_when_a_page_says_it() -> None:
+    toys = [reader(lambda scope: str(scope.turn_status_of("src", "one"))), source()]
+    assembler = Assembler(toys)
+    assembler.load([event(3, id="a", turn=9, step=1), event(4, "src", id="one")], True)
+    assert shown(assembler) == {"a": {"read": "None"}}
+    assembler.prepend([event(2, "turn/start", turn=1)], True)
+    assert shown(assembler) == {"a": {"read": "Status.OPEN"}}
+    same_as_fresh(assembler, toys)
+
+
 def test_what_nobody_has_reads_as_nothing() -> None:
     def read(scope: Scope) -> Any:
         return [

@@ -25,7 +25,7 @@ from assembler.engine.patches import (
     apply,
     merge,
 )
-from assembler.engine.values import Text, freeze
+from assembler.engine.values import Text, freeze, thaw
 from assembler.engine.views import difference
 from tests.engine.support import Band, Toy, delta, event, same_as_fresh, wire
 
@@ -906,3 +906,13 @@ def test_a_view_that_becomes_active_knows_what_all_views_say(live: bool | None) 
         "open": {"turn": 1, "step": None, "since": 30},
     }
     assert {**other, "view": "chat", "revision": chat["revision"]} == chat
+
+
+def test_a_difference_says_the_facts_that_changed_alone() -> None:
+    facts = {"window": freeze({"first": 1}), "live": True, "open": freeze({"turn": 1})}
+    before = Snapshot("chat", 3, (), (), **facts)
+    assert difference(before, before).to_json() == {"view": "chat", "from": 3, "to": 3, "ops": []}
+    for name, other in (("window", freeze({"first": 2})), ("live", False), ("open", None)):
+        after = Snapshot("chat", 5, (), (), **{**facts, name: other})
+        said = difference(before, after).to_json()
+        assert said == {"view": "chat", "from": 3, "to": 5, "ops": [], name: thaw(other)}
