@@ -348,3 +348,18 @@ def test_it_says_what_is_wrong_with_groups(fault: Callable[[Assembler], None]) -
     found = assembler.audit()
     assert found
     assert all(each.startswith("groups of band: ") for each in found)
+
+
+@pytest.mark.parametrize("broken", [0, 1])
+def test_it_looks_at_every_kind_of_group(broken: int) -> None:
+    class Other(Band):
+        kind = "other"
+
+    assembler = Assembler([Toy(build=build), Band(), Other()])
+    assembler.append(event(1))
+    assembler.flush()
+    assert assembler.audit() == []
+    assembler.view()._groupings[broken].groups.clear()
+    found = assembler.audit()
+    assert found
+    assert all(each.startswith(f"groups of {['band', 'other'][broken]}: ") for each in found)
