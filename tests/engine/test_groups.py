@@ -471,3 +471,23 @@ def test_a_definition_of_groups_that_is_none_is_refused() -> None:
     with pytest.raises(DefinitionError, match="kind"):
         Assembler([Band(), Twice()])
     assert issubclass(Band, GroupDefinition)
+
+
+def test_a_group_whose_only_member_moves_keeps_its_key() -> None:
+    def build(context: Context, scope: Scope) -> Node | None:
+        return None if context.state[-1] == "gone" else Node("toy", context.id, {"band": 1})
+
+    toys = [Toy(build=build, anchor=lambda context: context.matches[-1]), Band()]
+    assembler = Assembler(toys)
+    for each in (event(1), event(2, id="y"), event(3, "toy/more", v="gone")):
+        assembler.append(each)
+        assembler.flush()
+    assert [(group.key, group.members) for group in assembler.view().groups] == [
+        ("band:toy:x", ("toy:y",)),
+    ]
+    assembler.append(event(4, "toy/more", id="y"))
+    assembler.flush()
+    assert [(group.key, group.members) for group in assembler.view().groups] == [
+        ("band:toy:x", ("toy:y",)),
+    ]
+    same_as_fresh(assembler, toys)
