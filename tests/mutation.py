@@ -188,10 +188,11 @@ def forget() -> None:
     """Forget what earlier tests left behind, which would answer in place of a mutant."""
     values._shapes.clear()
     registry._registries.clear()
-    for file in FILES:
-        for held in vars(module_of(str(file.relative_to(TOP)))).values():
-            if hasattr(held, "cache_clear"):
-                held.cache_clear()
+    for name, module in list(sys.modules.items()):
+        if name.startswith(("assembler.engine.", "definitions.")):
+            for held in vars(module).values():
+                if hasattr(held, "cache_clear"):
+                    held.cache_clear()
 
 
 class _Names:
@@ -298,6 +299,7 @@ class Trial:
                 self.seconds[item.nodeid],
             ),
         )
+        forget()
         reading, writing = os.pipe()
         child = os.fork()
         if not child:
@@ -316,7 +318,6 @@ class Trial:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         by = ""
         try:
-            forget()
             put_in(mutant, imported=imported)
             started = time.process_time()
             for item in items:

@@ -316,3 +316,10 @@ def test_odd_payloads() -> None:
     assert step(bench)["usage"] is None
     reason = {"number": 1, "outcome": "retry", "reason": {"code": 5}, "model": None}
     assert step(bench)["attempts"][0] == reason
+
+
+def test_a_model_that_the_message_names_itself_is_the_one() -> None:
+    source = {"kind": "model", "provider": "acme", "model": "large"}
+    for named, model in (({}, "large"), ({"model": "larger"}, "larger")):
+        request = step(live(*OPENED, message(3, source=source, **named)))["request"]
+        assert (request["provider"], request["model"]) == ("acme", model)
