@@ -36,11 +36,11 @@ from mutmut.mutation.pragma_handling import IgnoredCode
 from assembler.engine import registry, values
 
 TOP = Path(__file__).resolve().parent.parent
-READERS = {"answering.py", "driving.py", "ids.py"}
-"""What reads streams of providers, which is no Definition."""
+EDGES = {"answering.py", "clients.py", "driving.py", "ids.py"}
+"""What stands between Definitions and providers or clients."""
 FILES = [
     *sorted(TOP.glob("assembler/engine/*.py")),
-    *(path for path in sorted(TOP.glob("definitions/*.py")) if path.name not in READERS),
+    *(path for path in sorted(TOP.glob("definitions/*.py")) if path.name not in EDGES),
 ]
 TESTS = [
     "tests/engine",
@@ -49,7 +49,9 @@ TESTS = [
     "tests/replay/test_recordings.py",
 ]
 OTHERS = [
+    "tests/definitions/protocols",
     "tests/definitions/providers",
+    "tests/definitions/test_clients.py",
     "tests/definitions/test_answering.py",
     "tests/definitions/test_driving.py",
     "tests/definitions/test_import_dsh_session.py",

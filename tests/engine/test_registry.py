@@ -127,7 +127,6 @@ def shows(toy: Toy, *kinds: str) -> Toy:
         [Toy],
         [None],
     ],
-    ids=repr,
 )
 def test_a_catalog_that_contradicts_itself_is_refused(catalog: list[Any]) -> None:
     with pytest.raises(DefinitionError):
