@@ -168,15 +168,11 @@ def function_of(owner: Any, name: str) -> FunctionType:
     return owner.fget if isinstance(owner, property) else owner
 
 
-def put_in(mutant: Mutant, *, imported: bool) -> None:
-    """Give the loaded function the changed code; `imported`: make its module again with it, which
-    called it when it was imported."""
+def put_in(mutant: Mutant) -> None:
+    """Give the loaded function the changed code."""
     module = module_of(mutant.file)
     function = function_of(module, mutant.function)
     compiled = compile(mutant.source, str(TOP / mutant.file), "exec", dont_inherit=True)
-    if imported:
-        exec(compiled, vars(module))  # noqa: S102 - our own code, changed
-        return
     function.__code__ = _codes(compiled)[mutant.function]
     if mutant.default:
         scratch = dict(vars(module))
@@ -231,8 +227,6 @@ class Trial:
         self.turns: dict[str, int] = {}
         """Which example of its test an item is: the first of each come first."""
         self.callers: dict[CodeType, list[pytest.Item]] = defaultdict(list)
-        self.users: dict[str, list[pytest.Item]] = defaultdict(list)
-        """The tests that call anything of a file."""
         self.finders: dict[str, Counter[str]] = defaultdict(Counter)
 
     @pytest.hookimpl(tryfirst=True)
@@ -280,14 +274,12 @@ class Trial:
         self.examples[name] += 1
         for code in called:
             self.callers[code].append(item)
-        for file in {code.co_filename for code in called}:
-            self.users[str(Path(file).relative_to(TOP))].append(item)
 
     def _begin(self, mutant: Mutant, running: dict[int, tuple[Mutant, int]]) -> None:
         items = self.callers.get(function_of(module_of(mutant.file), mutant.function).__code__)
-        imported = not items
-        if imported:
-            items = self.users[mutant.file]
+        if not items:
+            self._enter(mutant, found=False, by="no test calls it")
+            return
         finders = self.finders[f"{mutant.file}:{mutant.function}"]
         file_finders = self.finders[mutant.file]
         items = sorted(
@@ -306,13 +298,11 @@ class Trial:
         child = os.fork()
         if not child:
             os.close(reading)
-            self._try(mutant, items, writing, imported=imported)
+            self._try(mutant, items, writing)
         os.close(writing)
         running[child] = (mutant, reading)
 
-    def _try(
-        self, mutant: Mutant, items: Sequence[pytest.Item], writing: int, *, imported: bool
-    ) -> None:
+    def _try(self, mutant: Mutant, items: Sequence[pytest.Item], writing: int) -> None:
         """In the child: run the tests until one fails."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, 1)
@@ -320,7 +310,7 @@ class Trial:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
         by = ""
         try:
-            put_in(mutant, imported=imported)
+            put_in(mutant)
             started = time.process_time()
             for item in items:
                 if time.process_time() - started > self.most:
