@@ -1,0 +1,163 @@
+"""One call that is taken over: written before a permission is asked, and its outcome when it is left.
+
+Not here: running the tool (the backend does), how an answer reaches who waits (`facade`, `plain`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from assembler.engine.errors import ConflictError, InputError
+from assembler.engine.events import Draft, Outcome
+from assembler.engine.values import Json, freeze_object
+from assembler.live import LiveAttempt
+from definitions.answering import call_draft, result_draft
+from definitions.backend.asking import Decide, Work
+from definitions.backend.desk import Question, answer_draft
+from definitions.backend.values import Answer, Content, blocks_of, error_of, is_cancellation
+from definitions.providers import Call
+
+if TYPE_CHECKING:
+    from definitions.backend.turns import StepCore
+
+__all__ = ["DispatchCore"]
+
+_DENIED = "The user refused this call."
+
+
+class DispatchCore:
+    """One call, from `begin` to `end`."""
+
+    def __init__(self, step: StepCore, call: Call, *, errors: str) -> None:
+        if errors not in ("raise", "result"):
+            msg = f"errors: expected raise or result, got {errors!r:.80}"
+            raise InputError(msg)
+        self.step = step
+        self.desk = step.desk
+        self.call = call
+        self.arguments: dict[str, Any] = call.arguments or {}
+        self.is_open = False
+        self.denied = False
+        self._begun = False
+        self._swallows = errors == "result"
+        self._result: Draft | None = None
+        self._output: LiveAttempt | None = None
+
+    def begin(self) -> Work[None]:
+        """Take the call over: `tool/call` is stored."""
+        if self._begun:
+            msg = "a dispatch is entered once"
+            raise ConflictError(msg, None, None)
+        self._begun = True
+        call = self.step.take(self.call)
+        try:
+            yield Decide(lambda: [self._draft(call)])
+        except BaseException:
+            self.step.put_back(call)
+            raise
+        self.is_open = True
+        self.desk.counts.calls += 1
+
+    def _draft(self, call: Call) -> Draft:
+        turn, step = self.step.turn.number, self.step.number
+        self.desk.need_open(turn, step)
+        return call_draft(call, turn, step)
+
+    def result(self, content: Content, *, is_error: bool) -> None:
+        """Keep the outcome; it is stored when the block is left. Once."""
+        if not self.is_open:
+            msg = f"call {self.call.call_id!r:.80} is not being dispatched"
+            raise ConflictError(msg, None, None)
+        if self._result is not None:
+            msg = f"call {self.call.call_id!r:.80} has its result"
+            raise ConflictError(msg, None, None)
+        self._result = self._outcome(blocks_of(content), is_error=is_error)
+
+    def _outcome(self, blocks: Json, *, is_error: bool) -> Draft:
+        if self.denied:  # whatever is told of it, it did not run
+            error = {"name": "denied", "message": _DENIED}
+            return result_draft(self.call.call_id, blocks, is_error=True, error=error)
+        return result_draft(self.call.call_id, blocks, is_error=is_error)
+
+    def output(self, text: str) -> None:
+        """Show what the running tool has printed since. Never stored."""
+        if not self.is_open or not text:
+            return
+        if self._output is None:
+            name = f"output_{self.desk.names()}"
+            turn, step = self.step.turn.number, self.step.number
+            self._output = self.desk.session.attempt(turn, step, number=0, name=name)
+        text = text.encode("utf-8", "replace").decode("utf-8")
+        self._output.emit("tool-output", {"call_id": self.call.call_id, "text": text})
+
+    # -- permission ----------------------------------------------------------------------
+
+    def request(self, input: Any, request_id: str | None) -> Work[Question | Answer]:
+        """Ask: the question is stored. An answer at once, when a refusal is remembered."""
+        if not self.is_open:
+            msg = f"call {self.call.call_id!r:.80} is not being dispatched"
+            raise ConflictError(msg, None, None)
+        call_id, known = self.call.call_id, self.desk.known
+        request_id = request_id or str(known.asked(call_id) + 1)
+        asked = freeze_object(self.arguments if input is None else input)
+        data = {"call_id": call_id, "request_id": request_id, "input": asked}
+        request = Draft("permission/request", data)
+        if self.call.name is not None and known.refuses(self.call.name):
+            answer = Answer("deny")
+            yield Decide(lambda: [request, answer_draft(call_id, request_id, answer)])
+            self.desk.counts.refused += 1
+            self.answered(answer)
+            return answer
+        question = self.desk.ask(call_id, request_id)
+        try:
+            yield Decide(lambda: [request])
+        except BaseException:
+            self.desk.forget(question)
+            raise
+        return question
+
+    def answered(self, answer: Answer) -> None:
+        """Somebody decided: what runs is what the answer says."""
+        self.denied = not answer.allowed
+        if answer.allowed and answer.updated_input is not None:
+            self.arguments = dict(answer.updated_input)
+
+    # -- leaving -------------------------------------------------------------------------
+
+    def end(self, error: BaseException | None) -> Work[bool]:
+        """It is left. Whether the exception is swallowed.
+
+        A result that is there is stored, whatever follows it. Without one: an exception is the
+        result, and so is a refusal; a cancellation is none, and neither is leaving (the real one
+        may still come).
+        """
+        if not self.is_open:
+            return False
+        failed = error is not None and not is_cancellation(error)
+        draft = self._result or self._fault(error)
+        self.is_open = False
+        try:
+            if draft is not None:
+                yield Decide(lambda: [draft])
+                self.desk.counts.results += 1
+        finally:
+            self.drop()
+        return failed and self._swallows
+
+    def _fault(self, error: BaseException | None) -> Draft | None:
+        if error is not None and is_cancellation(error):
+            return None
+        if self.denied:
+            return self._outcome(blocks_of(_DENIED), is_error=True)
+        if error is None:
+            return None
+        told = error_of(error)
+        text = f"{told['name']}: {told['message']}" if told["message"] else told["name"]
+        return result_draft(self.call.call_id, blocks_of(text), is_error=True, error=told)
+
+    def drop(self) -> None:
+        """What it printed has been shown: no more comes."""
+        self.is_open = False
+        output, self._output = self._output, None
+        if output is not None and output.outcome is None:
+            output.settle(Outcome.COMPLETED)
