@@ -1,12 +1,50 @@
 """What a conversation is made of, how providers spell it and how clients show it.
 
 The public names. Not here: anything else. `catalog` is the function, not the module of that name,
-which is why it is imported at once: a submodule imported later would take its place.
+which is why it is imported at once: a submodule imported later would take its place. The facade
+(`Conversations` and what belongs to it) is imported when it is first asked for: who only shows
+conversations needs neither a loop nor a store.
 """
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from definitions.arguments import PartialArguments, partial, same_json
 from definitions.catalog import catalog
 
-__all__ = ["PartialArguments", "catalog", "partial", "same_json"]
+if TYPE_CHECKING:
+    from definitions.backend import (
+        Attempt,
+        AttemptLost,
+        Call,
+        Conversation,
+        Conversations,
+        Dispatch,
+        Step,
+        Turn,
+    )
+
+__all__ = [
+    "Attempt",
+    "AttemptLost",
+    "Call",
+    "Conversation",
+    "Conversations",
+    "Dispatch",
+    "PartialArguments",
+    "Step",
+    "Turn",
+    "catalog",
+    "partial",
+    "same_json",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    from definitions import backend  # noqa: PLC0415 - see above
+
+    return getattr(backend, name)

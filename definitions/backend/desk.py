@@ -76,9 +76,13 @@ class Question:
 class Desk:
     """What the faces of one conversation share. Nothing here waits."""
 
-    def __init__(self, session: SyncSession, *, names: Callable[[], str]) -> None:
+    def __init__(
+        self, session: SyncSession, *, names: Callable[[], str], history: bool
+    ) -> None:
         self.session = session
         self.names = names
+        self.history = history
+        """Whether a turn loads what the model is sent back."""
         self.known = Known()
         self.counts = Counts()
         self.turn: TurnCore | None = None

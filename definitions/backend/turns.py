@@ -81,7 +81,8 @@ class TurnCore:
     def _opening(self) -> Work[None]:
         yield from self.desk.closing_orphan()
         yield from self.desk.learning()
-        yield from reaching(self.desk.session)
+        if self.desk.history:
+            yield from reaching(self.desk.session)
         self._works.enter_context(self.desk.session.working())
         started, *_ = yield Decide(self._start)
         self.number = started.data["turn"]

@@ -1,0 +1,540 @@
+"""The facade that a chat backend embeds, for an event loop: conversations, turns, steps, attempts.
+
+Here is who waits, and that what was begun is done whatever becomes of the caller. Not here: one
+rule of what is stored or shown (`turns`, `attempts`, `dispatches`), the same without a loop
+(`plain`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from types import TracebackType
+from typing import Any, Literal, Self, TypeVar
+
+from assembler.engine.definition import Definition, GroupDefinition
+from assembler.engine.errors import AssemblerError
+from assembler.live import Session, Subscription
+from assembler.stores import Store
+from definitions.backend.asking import Ask, Decide, Older, Work
+from definitions.backend.attempts import AttemptCore
+from definitions.backend.desk import Desk
+from definitions.backend.dispatches import DispatchCore
+from definitions.backend.faces import (
+    PAGE_EVENTS,
+    AttemptFace,
+    ConversationFace,
+    DispatchFace,
+    Hide,
+    Redact,
+    StepFace,
+    TurnFace,
+    assembling,
+)
+from definitions.backend.plain import SyncConversation
+from definitions.backend.turns import StepCore, TurnCore
+from definitions.backend.values import Answer, Content, Decision
+from definitions.providers import Call
+
+__all__ = ["Attempt", "Conversation", "Conversations", "Dispatch", "Step", "Turn"]
+
+T = TypeVar("T")
+_log = logging.getLogger("definitions.backend")
+
+
+def _clock() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _name() -> str:
+    return uuid.uuid4().hex
+
+
+class _Clerk:
+    """Does the work of one conversation, one piece after the other, in tasks of its own: what was
+    begun is done, also when whoever asked for it is cancelled."""
+
+    def __init__(self, desk: Desk, session: Session, store: Store) -> None:
+        self._desk = desk
+        self._session = session
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+        self._order = asyncio.Lock()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    async def do(self, work: Work[T]) -> T:
+        """Do it, to its end. Cancelled, it goes on behind its caller's back."""
+        return await asyncio.shield(self.begin(work))
+
+    def begin(self, work: Work[T]) -> asyncio.Task[T]:
+        """Begin it, behind all that was begun before."""
+        task = self._loop.create_task(self._do(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    async def _do(self, work: Work[T]) -> T:
+        async with self._order:
+            try:
+                ask = next(work)
+                while True:
+                    try:
+                        answer = await self._answer(ask)
+                    except BaseException as error:  # noqa: BLE001 - the rules see to it
+                        ask = work.throw(error)
+                    else:
+                        ask = work.send(answer)
+            except StopIteration as done:
+                value: T = done.value
+                return value
+
+    async def _answer(self, ask: Ask) -> object:
+        if isinstance(ask, Decide):
+            return await self._session.decide(ask.drafts)
+        if isinstance(ask, Older):
+            return await self._session.older(ask.events)
+        return await self._store.read(self._session.conversation, ask.after, ask.limit)
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # its caller is told as well, if there still is one
+            _log.debug("%s: %s", self._desk.name, type(error).__name__)
+
+    def drop(self, drop: Callable[[], None]) -> None:
+        """Do it soon, in the thread of the loop: somebody let go of what nobody left."""
+        if self._loop.is_closed():
+            drop()
+        else:
+            self._loop.call_soon_threadsafe(drop)
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the loop runs in this thread: else nothing can be awaited."""
+        try:
+            return asyncio.get_running_loop() is self._loop
+        except RuntimeError:
+            return False
+
+    async def leave(
+        self, end: Callable[[], Work[T]], drop: Callable[[], None], error: BaseException | None
+    ) -> T | None:
+        """Leave a block: `end` it. Where nobody can wait, it is ended behind the caller's back, or
+        at least dropped.
+
+        What fails while an exception is on its way is logged: the exception goes on.
+        """
+        if isinstance(error, GeneratorExit):
+            if self.is_here:
+                self.begin(end())
+            else:
+                drop()
+            return None
+        try:
+            return await self.do(end())
+        except Exception as failed:
+            if error is None:
+                raise
+            _log.error("%s: an end was not stored: %s", self._desk.name, type(failed).__name__)
+            return None
+
+    async def enter(self, begin: Work[T], end: Callable[[BaseException], Work[Any]]) -> T:
+        """Enter a block. Cancelled on the way, it is left behind the caller's back."""
+        try:
+            return await self.do(begin)
+        except Exception:
+            raise
+        except BaseException as error:
+            if self.is_here:
+                self.begin(end(error))
+            raise
+
+    async def close(self) -> None:
+        """Wait for all that was begun."""
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
+
+
+class Attempt(AttemptFace):
+    """One model call: feed it what the provider sends.
+
+    Leave the block and the answer counts: whole, its message is stored and `step.calls` are its
+    ready calls; cut by length or a filter (`why`), its message is stored and nothing of it runs. Not
+    whole: all that it showed is withdrawn, and `AttemptLost` is raised. Left by an exception, all is
+    withdrawn, and the exception goes on. Left by a cancellation likewise, and what people have read
+    of it is stored.
+    """
+
+    def __init__(self, core: AttemptCore, clerk: _Clerk) -> None:
+        super().__init__(core)
+        self._clerk = clerk
+
+    async def __aenter__(self) -> Self:
+        self._core.begin()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        core = self._core
+        await self._clerk.leave(lambda: core.end(error), core.drop, error)
+
+    def __del__(self) -> None:
+        if self._core.is_open:
+            self._clerk.drop(self._core.drop)
+
+
+class Dispatch(DispatchFace):
+    """One call that is taken over; entering stores `tool/call`.
+
+        async with step.dispatch(call) as tool:
+            answer = await tool.ask()
+            if answer.allowed:
+                tool.result(await TOOLBOX[call.name](**tool.arguments))
+
+    Leaving stores the result. Without one: an exception is stored as the result, and goes on
+    (unless `errors="result"`); a refusal is stored; a cancellation stores nothing.
+    """
+
+    def __init__(self, core: DispatchCore, clerk: _Clerk) -> None:
+        super().__init__(core)
+        self._clerk = clerk
+
+    async def ask(self, input: Any = None, *, request_id: str | None = None) -> Answer:
+        """Ask somebody whether it may run, and wait for the answer (`Conversation.answer`).
+
+        `input` is what they are shown (without it: the arguments). An answer may change it: what
+        runs is `arguments` from then on. A name that was refused for ever is refused at once.
+        """
+        asked = await self._clerk.do(self._core.request(input, request_id))
+        if isinstance(asked, Answer):
+            return asked
+        if asked.answer is None:
+            waiter = asyncio.get_running_loop().create_future()
+            asked.wake = lambda: waiter.done() or waiter.set_result(None)
+            try:
+                await waiter
+            finally:
+                self._core.desk.forget(asked)
+        assert asked.answer is not None  # noqa: S101 - that is what woke it
+        self._core.answered(asked.answer)
+        return asked.answer
+
+    async def __aenter__(self) -> Self:
+        core = self._core
+        await self._clerk.enter(core.begin(), core.end)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        core = self._core
+        return bool(await self._clerk.leave(lambda: core.end(error), core.drop, error))
+
+    def __del__(self) -> None:
+        if self._core.is_open:
+            self._clerk.drop(self._core.drop)
+
+
+class Step(StepFace):
+    """One model call that is answered in the end, and the calls of its answer."""
+
+    def __init__(
+        self, core: StepCore, clerk: _Clerk, sleep: Callable[[float], Awaitable[Any]]
+    ) -> None:
+        super().__init__(core)
+        self._clerk = clerk
+        self._sleep = sleep
+
+    def attempt(self, *, provider: str, model: str | None = None) -> Attempt:
+        """One try of the model call. `provider` names the format of what it will be fed; `model`
+        is told by a fallback. Raises `InputError` for a format that nobody reads."""
+        return Attempt(AttemptCore(self._core, provider, model), self._clerk)
+
+    async def retry(
+        self,
+        lost: BaseException,
+        *,
+        delay_ms: int = 0,
+        at_most: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Say that another attempt will follow the one that was lost, and wait `delay_ms`.
+
+        With `at_most` attempts in this step (all of them counted), it raises `lost` instead.
+        `reason` is what people read; without it, why it was lost, or the name of the exception.
+        """
+        await self._clerk.do(self._core.retry(lost, delay_ms, at_most, reason))
+        if delay_ms:
+            await self._sleep(delay_ms / 1_000)
+
+    async def fallback(
+        self,
+        lost: BaseException,
+        *,
+        to_model: str,
+        from_model: str | None = None,
+        at_most: int | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Say that another model will be asked. `from_model`: without it, the attempt's own."""
+        await self._clerk.do(self._core.fallback(lost, to_model, from_model, at_most, reason))
+
+    def dispatch(self, call: Call, *, errors: Literal["raise", "result"] = "raise") -> Dispatch:
+        """Take over one of `calls`. Any number may go on at once."""
+        return Dispatch(self._core.dispatch(call, errors=errors), self._clerk)
+
+    async def __aenter__(self) -> Self:
+        core = self._core
+        await self._clerk.enter(core.begin(), core.end)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        core = self._core
+        await self._clerk.leave(lambda: core.end(error), core.drop, error)
+
+    def __del__(self) -> None:
+        if self._core.is_open:
+            self._clerk.drop(self._core.drop)
+
+
+class Turn(TurnFace):
+    """From an input to the end of its answer: steps until `done`.
+
+    Leaving it closes what is open in it: `completed`, `cancelled`, `limit`, or by another exception
+    `error`, which goes on.
+    """
+
+    def __init__(
+        self, core: TurnCore, clerk: _Clerk, sleep: Callable[[float], Awaitable[Any]]
+    ) -> None:
+        super().__init__(core)
+        self._clerk = clerk
+        self._sleep = sleep
+
+    def step(self) -> Step:
+        """The next step. Entering it stores `step/start`, and before it the input that waits."""
+        return Step(StepCore(self._core), self._clerk, self._sleep)
+
+    async def __aenter__(self) -> Self:
+        core = self._core
+        await self._clerk.enter(core.begin(), core.end)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        core = self._core
+        await self._clerk.leave(lambda: core.end(error), core.drop, error)
+
+    def __del__(self) -> None:
+        if self._core.is_open:
+            self._clerk.drop(self._core.drop)
+
+
+class Conversation(ConversationFace):
+    """One conversation that a backend works on and people watch. Made by `Conversations.open`.
+
+    `sync` is the same without a loop: its calls block while the store works.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        store: Store,
+        *,
+        names: Callable[[], str],
+        sleep: Callable[[float], Awaitable[Any]],
+        history: bool,
+    ) -> None:
+        super().__init__(Desk(session.sync, names=names, history=history))
+        self.session = session
+        self.sync = SyncConversation(self._desk, session.sync, store.sync, time.sleep)
+        self._sleep = sleep
+        self._clerk = _Clerk(self._desk, session, store)
+
+    async def _open(self, page: int) -> None:
+        await self.session.open(page)
+        await self._clerk.do(self._desk.opened())
+
+    def turn(
+        self,
+        content: Content = None,
+        *,
+        message_id: str | None = None,
+        source: Mapping[str, Any] | None = None,
+        limit: int | None = None,
+    ) -> Turn:
+        """Begin a turn with an input: text, blocks, or None (nobody said anything new).
+
+        `source` says who sent it when it was no person. `limit`: at most so many steps. One turn at
+        a time: entering a second one raises `ConflictError` (`steer` instead).
+        """
+        return Turn(self._turn(content, message_id, source, limit), self._clerk, self._sleep)
+
+    async def steer(
+        self,
+        content: Content,
+        *,
+        queue: Literal["next-step", "next-turn"] = "next-step",
+        message_id: str | None = None,
+        source: Mapping[str, Any] | None = None,
+    ) -> str:
+        """Say something while a turn goes on: the next model call reads it, or the next turn.
+        Gives its message id. What waits for a step that never comes begins the next turn."""
+        message = self._desk.message(content, message_id, source)
+        return await self._clerk.do(self._desk.steering(message, queue))
+
+    async def answer(
+        self,
+        call_id: str,
+        request_id: str,
+        decision: Decision,
+        *,
+        remember: bool = False,
+        updated_input: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Decide about a call that asks for a permission. With `remember`, a refusal holds for the
+        tool's name in this conversation. `ConflictError` when that question is not open."""
+        answer = Answer(decision, updated_input, remember)
+        await self._clerk.do(self._desk.answering(call_id, request_id, answer))
+
+    async def result(self, call_id: str, content: Content, *, is_error: bool = False) -> None:
+        """Store the result of a call whose dispatch was left without one: a job in the
+        background."""
+        await self._clerk.do(self._desk.resulting(call_id, content, is_error=is_error))
+
+    async def older(self, limit: int = PAGE_EVENTS) -> bool:
+        """Load an older page; whether still older events exist. O(page)."""
+        return await self.session.older(limit)
+
+    def subscribe(self, view: str = "chat") -> Subscription:
+        """Follow a view: a snapshot, then patches, without a gap or a repeat."""
+        return self.session.subscribe(view)
+
+    async def close(self) -> None:
+        """Do what was begun, withdraw what is live here, and end every subscription."""
+        await self._clerk.close()
+        await self.session.close()
+
+
+class Conversations:
+    """The conversations of one store, each opened once.
+
+        async with SQLiteStore("chat.db") as store, Conversations(store, catalog()) as conversations:
+            conversation = await conversations.open("demo", page=50)
+
+    `redact(node)` stands before every view and patch: another Node, or None and nobody sees it;
+    `hidden` names tools that have no row at any stage (or says so of a name). `elsewhere`: False,
+    the default, says that whoever works on these conversations works here, so that a turn that is
+    open when one is opened was left by a crash; None: not known, and it is left alone. `history`:
+    whether a turn loads what the model context needs. `now` gives milliseconds, `names` unique
+    names, `sleep` waits so many seconds.
+
+    For one event loop. Leaving it closes them, and not the store.
+    """
+
+    def __init__(  # noqa: PLR0913 - given by name
+        self,
+        store: Store,
+        definitions: Iterable[Definition | GroupDefinition],
+        *,
+        redact: Redact | None = None,
+        hidden: Hide = (),
+        elsewhere: bool | None = False,
+        history: bool = True,
+        now: Callable[[], int] = _clock,
+        names: Callable[[], str] = _name,
+        sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+    ) -> None:
+        self._store = store
+        self._assembler = assembling(definitions, redact, hidden)
+        self._elsewhere = elsewhere
+        self._history = history
+        self._now = now
+        self._names = names
+        self._sleep = sleep
+        self._open: dict[str, asyncio.Task[Conversation]] = {}
+        self._closed = False
+
+    async def open(self, name: str, *, page: int = PAGE_EVENTS) -> Conversation:
+        """Open a conversation at its newest `page` events: new, stored, or already open here (then
+        it is the same object). What a crash left open in it is closed. Raises `StoreError`."""
+        if self._closed:
+            msg = "the conversations are closed"
+            raise AssemblerError(msg)
+        opening = self._open.get(name)
+        if opening is None or (opening.done() and _failed(opening)):
+            opening = self._open[name] = asyncio.ensure_future(self._opening(name, page))
+        return await asyncio.shield(opening)
+
+    async def _opening(self, name: str, page: int) -> Conversation:
+        session = Session(
+            self._store,
+            name,
+            self._assembler(),
+            now=self._now,
+            names=self._names,
+            elsewhere=self._elsewhere,
+        )
+        conversation = Conversation(
+            session, self._store, names=self._names, sleep=self._sleep, history=self._history
+        )
+        try:
+            await conversation._open(page)  # noqa: SLF001 - of this file
+        except BaseException:
+            await session.close()
+            raise
+        return conversation
+
+    async def close(self, name: str | None = None) -> None:
+        """Close one conversation, or all of them for good. The store stays open."""
+        if name is None:
+            self._closed = True
+        for each in [name] if name is not None else list(self._open):
+            opening = self._open.pop(each, None)
+            if opening is None:
+                continue
+            await asyncio.wait([opening])
+            if not _failed(opening):
+                await opening.result().close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts for an operator, of each conversation that is open, as plain JSON values."""
+        return {
+            name: opening.result().statistics()
+            for name, opening in self._open.items()
+            if opening.done() and not _failed(opening)
+        }
+
+
+def _failed(task: asyncio.Task[Any]) -> bool:
+    return task.cancelled() or task.exception() is not None
