@@ -2,7 +2,7 @@
 
 A rule is a generator that yields what it needs and is sent the answer. Here are the things it can
 need, and who does them without a loop. Not here: the rules (`turns`, `attempts`, `dispatches`), the
-driver that awaits (`facade`).
+driver that awaits (`clerk`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def do(work: Work[T], session: SyncSession, store: SyncStore) -> T:
         while True:
             try:
                 answer = _answer(ask, session, store)
-            except BaseException as error:  # noqa: BLE001 - the rules see to it
+            except BaseException as error:
                 ask = work.throw(error)
             else:
                 ask = work.send(answer)

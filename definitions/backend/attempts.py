@@ -7,9 +7,7 @@ what becomes of an attempt that was lost (`turns`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
+from typing import Literal
 
 from assembler.engine.definition import Anomaly
 from assembler.engine.errors import ConflictError, InputError
@@ -17,22 +15,11 @@ from assembler.engine.events import Draft, Outcome, position
 from assembler.live import LiveAttempt
 from definitions.answering import Ending, ended, given_up
 from definitions.backend.asking import Decide, Work
-from definitions.backend.values import AttemptLost, is_cancellation
+from definitions.backend.turns import StepCore
+from definitions.backend.values import AttemptLost, Loss, is_cancellation
 from definitions.providers import ADAPTERS, Adapter, Hint, Response, Why, adapter
 
-if TYPE_CHECKING:
-    from definitions.backend.turns import StepCore
-
-__all__ = ["AttemptCore", "Loss"]
-
-
-class Loss(Struct, frozen=True):
-    """An attempt that was lost: its name and number, its model, and all that came."""
-
-    attempt: str
-    number: int
-    model: str | None
-    response: Response
+__all__ = ["AttemptCore"]
 
 
 class AttemptCore:
@@ -106,7 +93,7 @@ class AttemptCore:
         response = self._finish()
         ending = ended(response, self.step.turn.number, self.step.number)
         if ending.outcome is not Outcome.COMPLETED:
-            self._lose(response)
+            self._lose(response, "error")
             raise AttemptLost(ending.why or "no-terminal", response)
         yield from self._hold(ending, response)
 
@@ -121,7 +108,7 @@ class AttemptCore:
             return
         response = self._finish()
         if error is not None and not is_cancellation(error):
-            self._lose(response)
+            self._lose(response, "error")
             return
         try:
             yield Decide(lambda: list(self._stopped(response)))
@@ -129,10 +116,10 @@ class AttemptCore:
             self._settle(Outcome.INTERRUPTED)
 
     def drop(self) -> None:
-        """Nobody holds it any more, and nobody can write: all is withdrawn."""
+        """Nobody holds it any more, and nobody can wait: all is withdrawn at once. If its step is
+        still closed, that stores what people have read."""
         if self.is_open:
-            self._finish()
-            self._settle(Outcome.INTERRUPTED)
+            self._lose(self._finish(), "cancel")
 
     def _finish(self) -> Response:
         """No more is taken."""
@@ -166,13 +153,13 @@ class AttemptCore:
         if self.desk.is_open(turn, step):
             yield from given_up(response, "cancel", turn, step).drafts
 
-    def _lose(self, response: Response) -> None:
-        self._settle(Outcome.FAILED)
+    def _lose(self, response: Response, reason: Literal["error", "cancel"]) -> None:
+        self._settle(Outcome.FAILED if reason == "error" else Outcome.INTERRUPTED)
         said = response.source
         model = self.model
         if model is None and said is not None and isinstance(said.get("model"), str):
             model = said["model"]
-        self.step.lose(Loss(self.name, self.number, model, response))
+        self.step.lose(Loss(self.name, self.number, model, response, reason))
 
     def _settle(self, outcome: Outcome) -> None:
         live = self._live

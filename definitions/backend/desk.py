@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from msgspec import Struct
 from msgspec.structs import asdict
@@ -23,9 +23,6 @@ from definitions.backend.asking import Decide, Read, Work
 from definitions.backend.known import Known, Waiting
 from definitions.backend.values import Answer, Content, answer_of, blocks_of
 from definitions.events import request_of
-
-if TYPE_CHECKING:
-    from definitions.backend.turns import TurnCore
 
 __all__ = ["QUEUES", "Counts", "Desk", "Question"]
 
@@ -56,6 +53,12 @@ class Counts(Struct):
     """Turns of owners who are gone, closed here."""
 
 
+class Going(Protocol):
+    """A turn that goes on; 0 while it is beginning."""
+
+    number: int
+
+
 class Question:
     """A permission that somebody waits for."""
 
@@ -76,16 +79,14 @@ class Question:
 class Desk:
     """What the faces of one conversation share. Nothing here waits."""
 
-    def __init__(
-        self, session: SyncSession, *, names: Callable[[], str], history: bool
-    ) -> None:
+    def __init__(self, session: SyncSession, *, names: Callable[[], str], history: bool) -> None:
         self.session = session
         self.names = names
         self.history = history
         """Whether a turn loads what the model is sent back."""
         self.known = Known()
         self.counts = Counts()
-        self.turn: TurnCore | None = None
+        self.turn: Going | None = None
         """The turn that goes on here."""
         self._questions: dict[tuple[str, str], Question] = {}
         self._learned_from: int | None = None
@@ -143,14 +144,14 @@ class Desk:
 
     # -- turns ---------------------------------------------------------------------------
 
-    def begin(self, turn: TurnCore) -> None:
+    def begin(self, turn: Going) -> None:
         """Give the turn to somebody. `ConflictError` when another one goes on."""
         if self.turn is not None:
             msg = f"turn {self.turn.number or 'that is beginning'} of {self.name!r} goes on"
             raise ConflictError(msg, None, self.turn.number)
         self.turn = turn
 
-    def end(self, turn: TurnCore) -> None:
+    def end(self, turn: Going) -> None:
         """The turn is over."""
         if self.turn is turn:
             self.turn = None
@@ -236,7 +237,7 @@ class Desk:
 
     # -- the rest ------------------------------------------------------------------------
 
-    def _hear(self, event: Event, own: bool) -> None:  # noqa: ARG002, FBT001 - as Sessions call it
+    def _hear(self, event: Event, own: bool) -> None:
         self.known.learn(event)
         if event.type == "permission/answer":
             key = str(event.data.get("call_id")), request_of(event.data) or ""

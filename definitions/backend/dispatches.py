@@ -1,11 +1,11 @@
-"""One call that is taken over: written before a permission is asked, and its outcome when it is left.
+"""One call that is taken over: stored before a permission is asked, and its outcome at the end.
 
 Not here: running the tool (the backend does), how an answer reaches who waits (`facade`, `plain`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from assembler.engine.errors import ConflictError, InputError
 from assembler.engine.events import Draft, Outcome
@@ -14,11 +14,9 @@ from assembler.live import LiveAttempt
 from definitions.answering import call_draft, result_draft
 from definitions.backend.asking import Decide, Work
 from definitions.backend.desk import Question, answer_draft
+from definitions.backend.turns import StepCore
 from definitions.backend.values import Answer, Content, blocks_of, error_of, is_cancellation
 from definitions.providers import Call
-
-if TYPE_CHECKING:
-    from definitions.backend.turns import StepCore
 
 __all__ = ["DispatchCore"]
 
@@ -51,17 +49,17 @@ class DispatchCore:
         self._begun = True
         call = self.step.take(self.call)
         try:
-            yield Decide(lambda: [self._draft(call)])
+            draft = call_draft(call, self.step.turn.number, self.step.number)
+            yield Decide(lambda: self._still([draft]))
         except BaseException:
             self.step.put_back(call)
             raise
         self.is_open = True
         self.desk.counts.calls += 1
 
-    def _draft(self, call: Call) -> Draft:
-        turn, step = self.step.turn.number, self.step.number
-        self.desk.need_open(turn, step)
-        return call_draft(call, turn, step)
+    def _still(self, drafts: list[Draft]) -> list[Draft]:
+        self.desk.need_open(self.step.turn.number, self.step.number)
+        return drafts
 
     def result(self, content: Content, *, is_error: bool) -> None:
         """Keep the outcome; it is stored when the block is left. Once."""
@@ -104,13 +102,14 @@ class DispatchCore:
         request = Draft("permission/request", data)
         if self.call.name is not None and known.refuses(self.call.name):
             answer = Answer("deny")
-            yield Decide(lambda: [request, answer_draft(call_id, request_id, answer)])
+            both = [request, answer_draft(call_id, request_id, answer)]
+            yield Decide(lambda: self._still(both))
             self.desk.counts.refused += 1
             self.answered(answer)
             return answer
         question = self.desk.ask(call_id, request_id)
         try:
-            yield Decide(lambda: [request])
+            yield Decide(lambda: self._still([request]))
         except BaseException:
             self.desk.forget(question)
             raise

@@ -1,26 +1,25 @@
 """The facade that a chat backend embeds, for an event loop: conversations, turns, steps, attempts.
 
-Here is who waits, and that what was begun is done whatever becomes of the caller. Not here: one
-rule of what is stored or shown (`turns`, `attempts`, `dispatches`), the same without a loop
-(`plain`).
+Not here: who waits (`clerk`), one rule of what is stored or shown (`turns`, `attempts`,
+`dispatches`), the same without a loop (`plain`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Literal, Self
 
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import AssemblerError
 from assembler.live import Session, Subscription
 from assembler.stores import Store
-from definitions.backend.asking import Ask, Decide, Older, Work
 from definitions.backend.attempts import AttemptCore
+from definitions.backend.clerk import Clerk
 from definitions.backend.desk import Desk
 from definitions.backend.dispatches import DispatchCore
 from definitions.backend.faces import (
@@ -41,9 +40,6 @@ from definitions.providers import Call
 
 __all__ = ["Attempt", "Conversation", "Conversations", "Dispatch", "Step", "Turn"]
 
-T = TypeVar("T")
-_log = logging.getLogger("definitions.backend")
-
 
 def _clock() -> int:
     return time.time_ns() // 1_000_000
@@ -53,122 +49,18 @@ def _name() -> str:
     return uuid.uuid4().hex
 
 
-class _Clerk:
-    """Does the work of one conversation, one piece after the other, in tasks of its own: what was
-    begun is done, also when whoever asked for it is cancelled."""
-
-    def __init__(self, desk: Desk, session: Session, store: Store) -> None:
-        self._desk = desk
-        self._session = session
-        self._store = store
-        self._loop = asyncio.get_running_loop()
-        self._order = asyncio.Lock()
-        self._tasks: set[asyncio.Task[Any]] = set()
-
-    async def do(self, work: Work[T]) -> T:
-        """Do it, to its end. Cancelled, it goes on behind its caller's back."""
-        return await asyncio.shield(self.begin(work))
-
-    def begin(self, work: Work[T]) -> asyncio.Task[T]:
-        """Begin it, behind all that was begun before."""
-        task = self._loop.create_task(self._do(work))
-        self._tasks.add(task)
-        task.add_done_callback(self._done)
-        return task
-
-    async def _do(self, work: Work[T]) -> T:
-        async with self._order:
-            try:
-                ask = next(work)
-                while True:
-                    try:
-                        answer = await self._answer(ask)
-                    except BaseException as error:  # noqa: BLE001 - the rules see to it
-                        ask = work.throw(error)
-                    else:
-                        ask = work.send(answer)
-            except StopIteration as done:
-                value: T = done.value
-                return value
-
-    async def _answer(self, ask: Ask) -> object:
-        if isinstance(ask, Decide):
-            return await self._session.decide(ask.drafts)
-        if isinstance(ask, Older):
-            return await self._session.older(ask.events)
-        return await self._store.read(self._session.conversation, ask.after, ask.limit)
-
-    def _done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        error = None if task.cancelled() else task.exception()
-        if error is not None:  # its caller is told as well, if there still is one
-            _log.debug("%s: %s", self._desk.name, type(error).__name__)
-
-    def drop(self, drop: Callable[[], None]) -> None:
-        """Do it soon, in the thread of the loop: somebody let go of what nobody left."""
-        if self._loop.is_closed():
-            drop()
-        else:
-            self._loop.call_soon_threadsafe(drop)
-
-    @property
-    def is_here(self) -> bool:
-        """Whether the loop runs in this thread: else nothing can be awaited."""
-        try:
-            return asyncio.get_running_loop() is self._loop
-        except RuntimeError:
-            return False
-
-    async def leave(
-        self, end: Callable[[], Work[T]], drop: Callable[[], None], error: BaseException | None
-    ) -> T | None:
-        """Leave a block: `end` it. Where nobody can wait, it is ended behind the caller's back, or
-        at least dropped.
-
-        What fails while an exception is on its way is logged: the exception goes on.
-        """
-        if isinstance(error, GeneratorExit):
-            if self.is_here:
-                self.begin(end())
-            else:
-                drop()
-            return None
-        try:
-            return await self.do(end())
-        except Exception as failed:
-            if error is None:
-                raise
-            _log.error("%s: an end was not stored: %s", self._desk.name, type(failed).__name__)
-            return None
-
-    async def enter(self, begin: Work[T], end: Callable[[BaseException], Work[Any]]) -> T:
-        """Enter a block. Cancelled on the way, it is left behind the caller's back."""
-        try:
-            return await self.do(begin)
-        except Exception:
-            raise
-        except BaseException as error:
-            if self.is_here:
-                self.begin(end(error))
-            raise
-
-    async def close(self) -> None:
-        """Wait for all that was begun."""
-        while self._tasks:
-            await asyncio.wait(tuple(self._tasks))
-
-
 class Attempt(AttemptFace):
     """One model call: feed it what the provider sends.
 
-    Leave the block and the answer counts: whole, its message is stored and `step.calls` are its
-    ready calls; cut by length or a filter (`why`), its message is stored and nothing of it runs. Not
-    whole: all that it showed is withdrawn, and `AttemptLost` is raised. Left by an exception, all is
-    withdrawn, and the exception goes on. Left by a cancellation likewise, and what people have read
-    of it is stored.
+    Leave the block and the answer counts. Whole: its message is stored and `step.calls` are its
+    ready calls. Cut by length or a filter (`why`): its message is stored, and nothing of it runs.
+    Not whole: all that it showed is withdrawn, and `AttemptLost` is raised.
+
+    Left by an exception, all is withdrawn, and the exception goes on. Left by a cancellation
+    likewise, and what people have read of it is stored.
     """
 
-    def __init__(self, core: AttemptCore, clerk: _Clerk) -> None:
+    def __init__(self, core: AttemptCore, clerk: Clerk) -> None:
         super().__init__(core)
         self._clerk = clerk
 
@@ -183,6 +75,8 @@ class Attempt(AttemptFace):
         trace: TracebackType | None,
     ) -> None:
         core = self._core
+        if isinstance(error, GeneratorExit):  # nobody may wait: at once
+            core.drop()
         await self._clerk.leave(lambda: core.end(error), core.drop, error)
 
     def __del__(self) -> None:
@@ -202,7 +96,7 @@ class Dispatch(DispatchFace):
     (unless `errors="result"`); a refusal is stored; a cancellation stores nothing.
     """
 
-    def __init__(self, core: DispatchCore, clerk: _Clerk) -> None:
+    def __init__(self, core: DispatchCore, clerk: Clerk) -> None:
         super().__init__(core)
         self._clerk = clerk
 
@@ -216,8 +110,8 @@ class Dispatch(DispatchFace):
         if isinstance(asked, Answer):
             return asked
         if asked.answer is None:
-            waiter = asyncio.get_running_loop().create_future()
-            asked.wake = lambda: waiter.done() or waiter.set_result(None)
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            asked.wake = partial(_wake, waiter)
             try:
                 await waiter
             finally:
@@ -249,7 +143,7 @@ class Step(StepFace):
     """One model call that is answered in the end, and the calls of its answer."""
 
     def __init__(
-        self, core: StepCore, clerk: _Clerk, sleep: Callable[[float], Awaitable[Any]]
+        self, core: StepCore, clerk: Clerk, sleep: Callable[[float], Awaitable[Any]]
     ) -> None:
         super().__init__(core)
         self._clerk = clerk
@@ -291,7 +185,7 @@ class Step(StepFace):
 
     def dispatch(self, call: Call, *, errors: Literal["raise", "result"] = "raise") -> Dispatch:
         """Take over one of `calls`. Any number may go on at once."""
-        return Dispatch(self._core.dispatch(call, errors=errors), self._clerk)
+        return Dispatch(DispatchCore(self._core, call, errors=errors), self._clerk)
 
     async def __aenter__(self) -> Self:
         core = self._core
@@ -320,7 +214,7 @@ class Turn(TurnFace):
     """
 
     def __init__(
-        self, core: TurnCore, clerk: _Clerk, sleep: Callable[[float], Awaitable[Any]]
+        self, core: TurnCore, clerk: Clerk, sleep: Callable[[float], Awaitable[Any]]
     ) -> None:
         super().__init__(core)
         self._clerk = clerk
@@ -368,7 +262,7 @@ class Conversation(ConversationFace):
         self.session = session
         self.sync = SyncConversation(self._desk, session.sync, store.sync, time.sleep)
         self._sleep = sleep
-        self._clerk = _Clerk(self._desk, session, store)
+        self._clerk = Clerk(self._desk, session, store)
 
     async def _open(self, page: int) -> None:
         await self.session.open(page)
@@ -438,7 +332,7 @@ class Conversation(ConversationFace):
 class Conversations:
     """The conversations of one store, each opened once.
 
-        async with SQLiteStore("chat.db") as store, Conversations(store, catalog()) as conversations:
+        async with Conversations(store, catalog()) as conversations:
             conversation = await conversations.open("demo", page=50)
 
     `redact(node)` stands before every view and patch: another Node, or None and nobody sees it;
@@ -534,6 +428,11 @@ class Conversations:
             for name, opening in self._open.items()
             if opening.done() and not _failed(opening)
         }
+
+
+def _wake(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_result(None)
 
 
 def _failed(task: asyncio.Task[Any]) -> bool:

@@ -177,10 +177,10 @@ class ConversationFace:
         return self._desk.session.view(name)
 
     def messages(self, format: str) -> list[dict[str, Any]]:
-        """The history to send back to the model, in the format `anthropic`, `openai_chat`, …
+        """The history to send back to the model, in a `format` of `definitions.model_context`.
 
-        A turn has loaded what it needs; outside of one it may raise `IncompleteHistoryError`. O(what
-        is loaded).
+        A turn has loaded what it needs; outside of one it may raise `IncompleteHistoryError`.
+        O(what is loaded).
         """
         return model_context(self._desk.session.assembler, format)
 

@@ -78,7 +78,7 @@ class _Clerk:
     def leave(
         self, end: Callable[[], Work[T]], drop: Callable[[], None], error: BaseException | None
     ) -> T | None:
-        """Leave a block. What fails while an exception is on its way is logged: that one goes on."""
+        """Leave a block. What fails while an exception is on its way is logged."""
         try:
             return self.do(end())
         except Exception as failed:
@@ -145,11 +145,14 @@ class SyncDispatch(DispatchFace):
         asked = self._clerk.do(self._core.request(input, request_id))
         if isinstance(asked, Answer):
             return asked
-        if prompt is not None and asked.answer is None:
-            answer = prompt(asked)
-            desk = self._core.desk
-            if asked.answer is None:
-                self._clerk.do(desk.answering(asked.call_id, asked.request_id, answer))
+        desk = self._core.desk
+        try:
+            if prompt is not None and asked.answer is None:
+                answer = prompt(asked)
+                if asked.answer is None:
+                    self._clerk.do(desk.answering(asked.call_id, asked.request_id, answer))
+        finally:
+            desk.forget(asked)
         if asked.answer is None:
             msg = f"nobody answered question {asked.request_id!r:.80}: give a `prompt`"
             raise AssemblerError(msg)
@@ -212,7 +215,7 @@ class SyncStep(StepFace):
 
     def dispatch(self, call: Call, *, errors: Literal["raise", "result"] = "raise") -> SyncDispatch:
         """Take over one of `calls`."""
-        return SyncDispatch(self._core.dispatch(call, errors=errors), self._clerk)
+        return SyncDispatch(DispatchCore(self._core, call, errors=errors), self._clerk)
 
     def __enter__(self) -> Self:
         core = self._core

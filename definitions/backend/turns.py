@@ -9,23 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from assembler.engine.errors import ConflictError, InputError, LimitError
 from assembler.engine.events import Draft
 from definitions.answering import Ending, given_up
 from definitions.backend.asking import Decide, Work
-from definitions.backend.attempts import AttemptCore, Loss
 from definitions.backend.desk import QUEUES, Desk
-from definitions.backend.dispatches import DispatchCore
+from definitions.backend.known import Waiting
 from definitions.backend.reaching import reaching
-from definitions.backend.values import AttemptLost, Content, error_of, is_cancellation
+from definitions.backend.values import AttemptLost, Loss, error_of, is_cancellation
 from definitions.providers import Call, Why
 
-if TYPE_CHECKING:
-    from definitions.backend.known import Waiting
+__all__ = ["Going", "StepCore", "TurnCore"]
 
-__all__ = ["StepCore", "TurnCore"]
+
+class Going(Protocol):
+    """An attempt that goes on, as its step sees it."""
+
+    @property
+    def number(self) -> int: ...
+
+    def give_up(self, error: BaseException | None) -> Work[None]: ...
+
+    def drop(self) -> None: ...
 
 
 class TurnCore:
@@ -176,7 +183,7 @@ class StepCore:
         self.calls: tuple[Call, ...] = ()
         self.goes_on = False
         """Whether the model waits for more: it called something, or paused."""
-        self.attempt: AttemptCore | None = None
+        self.attempt: Going | None = None
         """The attempt that goes on."""
         self.attempts = 0
         self._handed: dict[str, Call] = {}
@@ -227,7 +234,7 @@ class StepCore:
         if not self.desk.is_open(turn, number):
             return
         if lost is not None and not self.answered:
-            yield from given_up(lost.response, "error", turn, number).drafts
+            yield from given_up(lost.response, lost.reason, turn, number).drafts
         yield Draft("step/end", {"turn": turn, "step": number})
 
     def drop(self) -> None:
@@ -239,7 +246,7 @@ class StepCore:
 
     # -- attempts ------------------------------------------------------------------------
 
-    def begins(self, attempt: AttemptCore) -> None:
+    def begins(self, attempt: Going) -> None:
         """An attempt begins; it follows the one that was lost."""
         place = f"step {self.turn.number}.{self.number}"
         if not self.is_open or self.answered:
@@ -252,7 +259,7 @@ class StepCore:
         self.attempt, self._lost = attempt, None
         self.attempts += 1
 
-    def ends(self, attempt: AttemptCore) -> None:
+    def ends(self, attempt: Going) -> None:
         """The attempt is over, in one way or another."""
         if self.attempt is attempt:
             self.attempt = None
@@ -345,9 +352,6 @@ class StepCore:
     def put_back(self, call: Call) -> None:
         """A call could not be taken over after all."""
         self._handed[call.call_id] = call
-
-    def dispatch(self, call: Call, *, errors: str) -> DispatchCore:
-        return DispatchCore(self, call, errors=errors)
 
 
 def _reason(lost: BaseException) -> str:

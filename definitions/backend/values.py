@@ -20,6 +20,7 @@ __all__ = [
     "AttemptLost",
     "Content",
     "Decision",
+    "Loss",
     "answer_of",
     "blocks_of",
     "error_of",
@@ -31,7 +32,7 @@ Content = Any
 """A text, one block, a list of blocks, or any other JSON value (which becomes a `json` block)."""
 
 
-class AttemptLost(Exception):
+class AttemptLost(Exception):  # noqa: N818 - it says what happened
     """A model call ended, and its response is not whole: nothing of it runs.
 
     `why` is the reason (`no-terminal`, `stream-error`, …), `error` what the provider said of its
@@ -40,14 +41,33 @@ class AttemptLost(Exception):
     """
 
     def __init__(self, why: Why, response: Response) -> None:
-        super().__init__(f"the answer is not whole: {why}")
         self.why: Why = why
         self.response = response
+        said = self.error.get("message") if isinstance(self.error, dict) else None
+        told = f": {said}" if isinstance(said, str) and said else ""
+        super().__init__(f"the answer is not whole: {why}{told}")
 
     @property
     def error(self) -> Any:
         """What the provider said of its own fault, as plain JSON; None: nothing."""
         return thaw(self.response.error)
+
+    @property
+    def code(self) -> str:
+        """The provider's name for its fault; without one, `why`."""
+        said = self.error.get("type") if isinstance(self.error, dict) else None
+        return said if isinstance(said, str) and said else self.why
+
+
+class Loss(Struct, frozen=True):
+    """An attempt that was lost: its name and number, its model, all that came, and whether it
+    failed or somebody stopped it."""
+
+    attempt: str
+    number: int
+    model: str | None
+    response: Response
+    reason: Literal["error", "cancel"]
 
 
 class Answer(Struct, frozen=True):
@@ -95,7 +115,9 @@ def _is_block(value: object) -> bool:
 
 
 def error_of(error: BaseException) -> dict[str, Any]:
-    """Give an exception as events tell it: `{name, message, code?}`."""
+    """Give an exception as events tell it: `{name, message, code?}`. A group of one is that one."""
+    while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+        error = error.exceptions[0]
     told: dict[str, Any] = {"name": type(error).__name__, "message": _speakable(str(error))}
     code = getattr(error, "code", None)
     if code is None:
@@ -113,5 +135,5 @@ def _speakable(text: str) -> str:
 
 
 def is_cancellation(error: BaseException) -> bool:
-    """Whether somebody stopped it, and nothing failed: a cancelled task, Ctrl-C, a closed generator."""
+    """Whether somebody stopped it and nothing failed: cancelled, Ctrl-C, a closed generator."""
     return not isinstance(error, Exception)
