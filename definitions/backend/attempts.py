@@ -110,16 +110,23 @@ class AttemptCore:
         if error is not None and not is_cancellation(error):
             self._lose(response, "error")
             return
+        stored = False
         try:
             yield Decide(lambda: list(self._stopped(response)))
+            stored = True
         finally:
-            self._settle(Outcome.INTERRUPTED)
+            self._lose(response, "cancel", stored=stored)
 
     def drop(self) -> None:
         """Nobody holds it any more, and nobody can wait: all is withdrawn at once. If its step is
         still closed, that stores what people have read."""
         if self.is_open:
             self._lose(self._finish(), "cancel")
+
+    def withdraw(self) -> None:
+        """Show nothing of it any more, from now on. What is being stored of it is stored."""
+        if self._live is not None:
+            self._live.settle(Outcome.INTERRUPTED)
 
     def _finish(self) -> Response:
         """No more is taken."""
@@ -153,13 +160,15 @@ class AttemptCore:
         if self.desk.is_open(turn, step):
             yield from given_up(response, "cancel", turn, step).drafts
 
-    def _lose(self, response: Response, reason: Literal["error", "cancel"]) -> None:
+    def _lose(
+        self, response: Response, reason: Literal["error", "cancel"], *, stored: bool = False
+    ) -> None:
         self._settle(Outcome.FAILED if reason == "error" else Outcome.INTERRUPTED)
         said = response.source
         model = self.model
         if model is None and said is not None and isinstance(said.get("model"), str):
             model = said["model"]
-        self.step.lose(Loss(self.name, self.number, model, response, reason))
+        self.step.lose(Loss(self.name, self.number, model, response, reason, stored))
 
     def _settle(self, outcome: Outcome) -> None:
         live = self._live

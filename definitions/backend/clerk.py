@@ -35,7 +35,9 @@ class Clerk:
 
     async def do(self, work: Work[T]) -> T:
         """Do it, to its end. Cancelled, it goes on behind its caller's back."""
-        return await asyncio.shield(self.begin(work))
+        task = self.begin(work)
+        await asyncio.wait([task])  # which leaves the task alone when it is cancelled
+        return task.result()
 
     def begin(self, work: Work[T]) -> asyncio.Task[T]:
         """Begin it, behind all that was begun before."""
@@ -88,14 +90,22 @@ class Clerk:
             return False
 
     async def leave(
-        self, end: Callable[[], Work[T]], drop: Callable[[], None], error: BaseException | None
+        self,
+        end: Callable[[], Work[T]],
+        error: BaseException | None,
+        *,
+        drop: Callable[[], None],
+        withdraw: Callable[[], None] | None = None,
     ) -> T | None:
         """Leave a block: `end` it. Where nobody can wait, it is ended behind the caller's back, or
         at least dropped.
 
-        What fails while an exception is on its way is logged: the exception goes on.
+        What fails while an exception is on its way is logged: the exception goes on. Cancelled
+        (again) meanwhile, it does not wait: what is live is withdrawn now (`withdraw`).
         """
         if isinstance(error, GeneratorExit):
+            if withdraw is not None:
+                withdraw()
             if self.is_here:
                 self.begin(end())
             else:
@@ -108,6 +118,10 @@ class Clerk:
                 raise
             _log.error("%s: an end was not stored: %s", self._desk.name, type(failed).__name__)
             return None
+        except BaseException:
+            if withdraw is not None:
+                withdraw()
+            raise
 
     async def enter(self, begin: Work[T], end: Callable[[BaseException], Work[Any]]) -> T:
         """Enter a block. Cancelled on the way, it is left behind the caller's back."""

@@ -77,7 +77,9 @@ class Attempt(AttemptFace):
         core = self._core
         if isinstance(error, GeneratorExit):  # nobody may wait: at once
             core.drop()
-        await self._clerk.leave(lambda: core.end(error), core.drop, error)
+        await self._clerk.leave(
+            lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
+        )
 
     def __del__(self) -> None:
         if self._core.is_open:
@@ -132,7 +134,7 @@ class Dispatch(DispatchFace):
         trace: TracebackType | None,
     ) -> bool:
         core = self._core
-        return bool(await self._clerk.leave(lambda: core.end(error), core.drop, error))
+        return bool(await self._clerk.leave(lambda: core.end(error), error, drop=core.drop))
 
     def __del__(self) -> None:
         if self._core.is_open:
@@ -199,7 +201,9 @@ class Step(StepFace):
         trace: TracebackType | None,
     ) -> None:
         core = self._core
-        await self._clerk.leave(lambda: core.end(error), core.drop, error)
+        await self._clerk.leave(
+            lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
+        )
 
     def __del__(self) -> None:
         if self._core.is_open:
@@ -236,7 +240,9 @@ class Turn(TurnFace):
         trace: TracebackType | None,
     ) -> None:
         core = self._core
-        await self._clerk.leave(lambda: core.end(error), core.drop, error)
+        await self._clerk.leave(
+            lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
+        )
 
     def __del__(self) -> None:
         if self._core.is_open:

@@ -34,6 +34,8 @@ class Going(Protocol):
 
     def drop(self) -> None: ...
 
+    def withdraw(self) -> None: ...
+
 
 class TurnCore:
     """One turn, from `begin` to `end`."""
@@ -142,6 +144,11 @@ class TurnCore:
             self.step.drop()
         self._leave()
 
+    def withdraw(self) -> None:
+        """Show nothing live of it any more, from now on."""
+        if self.step is not None:
+            self.step.withdraw()
+
     def _leave(self) -> None:
         self._works.close()
         self.desk.end(self)
@@ -186,10 +193,11 @@ class StepCore:
         self.attempt: Going | None = None
         """The attempt that goes on."""
         self.attempts = 0
+        self._newest: Going | None = None
+        """The attempt that began last, whether it goes on or not."""
         self._handed: dict[str, Call] = {}
         self._lost: Loss | None = None
         """The last attempt, when it was lost and nothing has followed."""
-        self._spoken = False
         self._begun = False
 
     def begin(self) -> Work[None]:
@@ -233,7 +241,7 @@ class StepCore:
         turn, number, lost = self.turn.number, self.number, self._lost
         if not self.desk.is_open(turn, number):
             return
-        if lost is not None and not self.answered:
+        if lost is not None and not lost.stored:
             yield from given_up(lost.response, lost.reason, turn, number).drafts
         yield Draft("step/end", {"turn": turn, "step": number})
 
@@ -243,6 +251,11 @@ class StepCore:
         if self.attempt is not None:
             self.attempt.drop()
         self.turn.ends(self)
+
+    def withdraw(self) -> None:
+        """Show nothing live of it any more, from now on."""
+        if self._newest is not None:
+            self._newest.withdraw()
 
     # -- attempts ------------------------------------------------------------------------
 
@@ -256,7 +269,8 @@ class StepCore:
             msg = f"attempt {self.attempt.number} of {place} goes on"
             raise ConflictError(msg, None, self.attempt.number)
         self.desk.need_open(self.turn.number, self.number)
-        self.attempt, self._lost = attempt, None
+        self.attempt = self._newest = attempt
+        self._lost = None
         self.attempts += 1
 
     def ends(self, attempt: Going) -> None:

@@ -68,6 +68,8 @@ class Loss(Struct, frozen=True):
     model: str | None
     response: Response
     reason: Literal["error", "cancel"]
+    stored: bool = False
+    """Whether what people have read of it is stored already."""
 
 
 class Answer(Struct, frozen=True):
