@@ -71,10 +71,7 @@ async def struck(
 
         task = asyncio.ensure_future(runs())
         await asyncio.wait([task])
-        if task.cancelled():
-            error = asyncio.CancelledError()
-        else:
-            error = task.exception()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         for node in some.view():
             assert node.data.get("stage") != "preparing", "when it ended, nothing was preparing"
         allows.cancel()
@@ -102,7 +99,8 @@ def cancelling(at: int, *, again: bool) -> Callable[[int], None]:
 @inside
 async def test_the_script_as_a_whole() -> None:
     store, run, error = await struck(lambda n: None)
-    assert error is None and run.waits > 40
+    assert error is None
+    assert run.waits > 40
     assert types(store).count("llm/retry") == 2
     assert types(store).count("tool/result") == 2
     assert boundaries(store)[-5:-4] == ["completed"]
@@ -120,7 +118,7 @@ def test_cancelled_wherever_it_waits(again: bool) -> None:
     ends: set[str] = set()
     kept = 0
     for at in range(1, waits + 1):
-        store, run, error = asyncio.run(struck(cancelling(at, again=again)))
+        store, _run, error = asyncio.run(struck(cancelling(at, again=again)))
         assert isinstance(error, asyncio.CancelledError), at
         reason = [each for each in boundaries(store) if not each.startswith(("step", "turn"))][0:-1]
         assert reason in (["cancelled"], ["completed"], []), at
@@ -184,7 +182,8 @@ async def test_when_stopped_the_text_never_goes_away() -> None:
         task.cancel()
         await asyncio.wait([task])
         await pump()
-        assert shown and all(shown)
+        assert shown
+        assert all(shown)
         follows.cancel()
 
 
@@ -207,7 +206,8 @@ async def test_a_cancelled_attempt_may_be_tried_again() -> None:
                     attempt.feed(chunk)
         assert some.view()["assistant:1.1"].data["blocks"][0]["text"] == "quick"
         sent = some.messages("anthropic")
-        assert "slow" not in str(sent) and "quick" in str(sent)
+        assert "slow" not in str(sent)
+        assert "quick" in str(sent)
         check_log(log(store))
         check_shown(some)
 

@@ -54,7 +54,8 @@ async def test_a_turn_from_its_input_to_its_end() -> None:
             "turn/end",
         ]
         said = log(store)[1].data
-        assert said["content"][0]["text"] == "hello" and "source" not in said
+        assert said["content"][0]["text"] == "hello"
+        assert "source" not in said
         assert log(store)[-1].data == {"turn": 1, "reason": "completed"}
         check_log(log(store))
         check_shown(some)

@@ -1,0 +1,394 @@
+"""Calls that are taken over: their results, what they print, permissions and refusals."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from assembler import ConflictError, InputError
+from assembler.engine.values import thaw
+from assembler.stores import MemoryStore
+from definitions import Conversation, Dispatch, Step
+from tests.definitions.backend.support import (
+    WaitingStore,
+    answer,
+    backend,
+    call,
+    check_log,
+    check_shown,
+    inside,
+    log,
+    message,
+    pump,
+    text,
+    types,
+)
+
+DONE = message(text("done"))
+
+
+def stored(store: MemoryStore, type: str) -> list[Any]:
+    return [event.data for event in log(store) if event.type == type]
+
+
+async def calling(
+    some: Conversation, then: Callable[[Step], Awaitable[None]], *calls: list[dict[str, Any]]
+) -> None:
+    """One step with these calls (or one), and what is done about them."""
+    async with some.turn("a") as turn, turn.step() as step:
+        async with step.attempt(provider="anthropic") as attempt:
+            for chunk in message(*(calls or (call("u1", at="sky"),))):
+                attempt.feed(chunk)
+        await then(step)
+
+
+async def result_of(content: Any, **options: Any) -> Any:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                assert types(store)[-1] == "tool/call"
+                tool.result(content, **options)
+                assert types(store)[-1] == "tool/call", "stored when it is left"
+
+        some = await conversations.open("c")
+        await calling(some, then)
+        check_log(log(store))
+        check_shown(some)
+    return stored(store, "tool/result")[0]
+
+
+@inside
+async def test_what_a_result_may_be() -> None:
+    file = {"type": "file", "media_type": "image/png", "url": "a.png"}
+    for content, blocks in [
+        ("seen", [{"type": "text", "text": "seen"}]),
+        (None, []),
+        (file, [file]),
+        ([file, file], [file, file]),
+        ([], []),
+        ({"a": 1}, [{"type": "json", "value": {"a": 1}}]),
+        ([1, 2], [{"type": "json", "value": [1, 2]}]),
+        (7, [{"type": "json", "value": 7}]),
+    ]:
+        told = thaw(await result_of(content))
+        assert told == {"call_id": "u1", "content": blocks}
+    assert (await result_of("no", is_error=True))["is_error"] is True
+
+
+@inside
+async def test_what_is_no_result() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                with pytest.raises(InputError):
+                    tool.result(b"bytes")
+                with pytest.raises(InputError):
+                    tool.result("\udc80")
+                tool.result("first")
+                with pytest.raises(ConflictError):
+                    tool.result("second")
+            with pytest.raises(ConflictError):
+                tool.result("third")
+
+        await calling(await conversations.open("c"), then)
+        assert len(stored(store, "tool/result")) == 1
+
+
+@pytest.mark.parametrize("errors", ["raise", "result"])
+@inside
+async def test_an_exception_is_a_result(errors: Any) -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0], errors=errors):
+                raise OSError("no such file")
+
+        some = await conversations.open("c")
+        if errors == "raise":
+            with pytest.raises(OSError, match="no such"):
+                await calling(some, then)
+        else:
+            await calling(some, then)
+        (told,) = stored(store, "tool/result")
+        assert told["is_error"] is True
+        assert told["error"] == {"name": "OSError", "message": "no such file"}
+        assert told["content"] == ({"type": "text", "text": "OSError: no such file"},)
+        assert some.view()["tool:u1"].data["outcome"] == "failed"
+        check_shown(some)
+        with pytest.raises(InputError):
+            await calling(some, lambda step: step.dispatch(step.calls[0], errors="log"))  # type: ignore[arg-type, return-value]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, KeyboardInterrupt, None])
+@inside
+async def test_left_without_a_result(error: type[BaseException] | None) -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0], errors="result"):
+                if error is not None:
+                    raise error
+
+        some = await conversations.open("c")
+        if error is not None:
+            with pytest.raises(error):
+                await calling(some, then)
+        else:
+            await calling(some, then)
+        assert stored(store, "tool/result") == []
+        assert some.view()["tool:u1"].data["outcome"] == "unsettled"
+        check_shown(some)
+        await some.result("u1", "at last")
+        assert some.view()["tool:u1"].data["outcome"] == "succeeded", "the real one wins"
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError, OSError])
+@inside
+async def test_a_result_that_is_there_is_stored_whatever_follows(error: Any) -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                tool.result("seen")
+                raise error
+
+        with pytest.raises(error):
+            await calling(await conversations.open("c"), then)
+        assert [told.get("is_error") for told in stored(store, "tool/result")] == [None]
+
+
+@inside
+async def test_each_call_is_taken_over_once_and_in_its_step() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        taken: list[Any] = []
+
+        async def then(step: Step) -> None:
+            taken.extend(step.calls)
+            async with step.dispatch(step.calls[0]) as tool:
+                with pytest.raises(ConflictError):
+                    async with step.dispatch(step.calls[0]):
+                        pass
+                with pytest.raises(ConflictError):
+                    async with tool:
+                        pass
+                tool.result("seen")
+
+        async def late(step: Step) -> None:
+            with pytest.raises(ConflictError):
+                async with step.dispatch(taken[0]):
+                    pass
+
+        await calling(some, then)
+        await calling(some, late, call("u2"))
+        assert types(store).count("tool/call") == 1
+        check_log(log(store))
+
+
+@inside
+async def test_many_at_once() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+
+        async def run(step: Step, each: Any) -> None:
+            async with step.dispatch(each, errors="result") as tool:
+                await asyncio.sleep(0)
+                tool.output(f"{each.call_id} ")
+                if each.call_id == "u3":
+                    raise OSError("no")
+                tool.result(each.call_id)
+
+        async def then(step: Step) -> None:
+            async with asyncio.TaskGroup() as group:
+                for each in step.calls:
+                    group.create_task(run(step, each))
+
+        some = await conversations.open("c")
+        await calling(some, then, *(call(f"u{at}", index=at) for at in range(1, 6)))
+        outcomes = [node.data["outcome"] for node in some.view() if node.kind == "tool"]
+        assert outcomes == ["succeeded", "succeeded", "failed", "succeeded", "succeeded"]
+        check_log(log(store))
+        check_shown(some)
+
+
+@inside
+async def test_what_a_tool_prints_is_shown_and_never_stored() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                tool.output("one\n")
+                tool.output("")
+                tool.output("two \udc80\n")
+                node = some.view()["tool:u1"]
+                assert node.data["output"] == "one\ntwo ?\n"
+                assert node.data["stage"] == "start"
+                tool.result("seen")
+            tool.output("late")
+            assert "late" not in str(some.view()["tool:u1"].data["output"])
+
+        await calling(some, then)
+        assert "two" not in str(log(store))
+        assert some.statistics()["session"]["attempts"] == 0
+        check_shown(some)
+
+
+# Permissions
+
+
+async def asking(
+    some: Conversation, decide: Callable[[], Awaitable[Any]], *calls: list[dict[str, Any]]
+) -> list[Any]:
+    """A call that asks, somebody who decides, and what was answered and run."""
+    told: list[Any] = []
+
+    async def run(step: Step, each: Any) -> None:
+        async with step.dispatch(each) as tool:
+            told.append(await tool.ask())
+            if told[-1].allowed:
+                told.append(tool.arguments)
+                tool.result("seen")
+
+    async def then(step: Step) -> None:
+        runs = [asyncio.ensure_future(run(step, each)) for each in step.calls]
+        await pump()
+        await decide()
+        await asyncio.gather(*runs)
+
+    await calling(some, then, *calls)
+    return told
+
+
+@inside
+async def test_a_permission_is_asked_answered_and_shown() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def allow() -> None:
+            assert types(store)[-2:] == ["tool/call", "permission/request"]
+            assert some.view()["permission:1@u1"].data["decision"] == "pending"
+            assert some.view()["tool:u1"].data["waiting"] == "permission:1@u1"
+            await some.answer("u1", "1", "allow")
+
+        answered, ran = await asking(some, allow)
+        assert answered.allowed
+        assert ran == {"at": "sky"}
+        assert stored(store, "permission/request")[0]["input"] == {"at": "sky"}
+        with pytest.raises(ConflictError):
+            await some.answer("u1", "1", "deny")
+        with pytest.raises(ConflictError):
+            await some.answer("u9", "1", "deny")
+        check_log(log(store))
+        check_shown(some)
+
+
+@inside
+async def test_an_answer_may_change_what_runs() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        _, ran = await asking(
+            some, lambda: some.answer("u1", "1", "allow", updated_input={"at": "sea"})
+        )
+        assert ran == {"at": "sea"}
+        assert some.view()["tool:u1"].data["arguments"] == {"at": "sea"}
+        assert some.view()["permission:1@u1"].data["input"] == {"at": "sky"}
+
+
+@inside
+async def test_a_refused_call_says_so() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        (answered,) = await asking(some, lambda: some.answer("u1", "1", "deny"))
+        assert not answered.allowed
+        (told,) = stored(store, "tool/result")
+        assert told["is_error"] is True
+        assert told["error"]["name"] == "denied"
+        assert some.view()["permission:1@u1"].data["decision"] == "deny"
+        with pytest.raises(InputError):
+            await some.answer("u1", "1", "perhaps")  # type: ignore[arg-type]
+
+
+@inside
+async def test_a_refusal_that_is_remembered_holds_beyond_what_is_loaded() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        await asking(some, lambda: some.answer("u1", "1", "deny", remember=True))
+        await answer(some, [DONE])
+    async with backend(store, "m", history=False) as conversations:
+        some = await conversations.open("c", page=1)
+
+        async def nobody() -> None:
+            pass
+
+        (answered,) = await asking(some, nobody, call("u2"))
+        assert not answered.allowed
+        assert types(store)[-5:-2] == ["permission/request", "permission/answer", "tool/result"]
+
+        async def allow() -> None:
+            await some.answer("u3", "1", "allow")
+
+        assert len(await asking(some, allow, call("u3", "touch"))) == 2, "another tool is asked for"
+        assert some.statistics()["refused"] == 1
+        check_log(log(store))
+
+
+@inside
+async def test_who_waits_for_an_answer_may_be_stopped() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def run(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                await tool.ask({"shown": True})
+
+        task = asyncio.ensure_future(calling(some, run))
+        await pump()
+        assert some.view()["permission:1@u1"].data["input"] == {"shown": True}
+        task.cancel()
+        await asyncio.wait([task])
+        assert some.view()["permission:1@u1"].data["decision"] == "withdrawn"
+        assert some.statistics()["waiting_questions"] == 0
+        check_shown(some)
+
+
+@inside
+async def test_two_questions_about_one_call() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        asked: list[Dispatch] = []
+
+        async def run(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                asked.append(tool)
+                await tool.ask()
+                await tool.ask(request_id="mine")
+                tool.result("seen")
+
+        task = asyncio.ensure_future(calling(some, run))
+        await pump()
+        await some.answer("u1", "1", "allow")
+        await pump()
+        await some.answer("u1", "mine", "allow")
+        await task
+        with pytest.raises(ConflictError):
+            await asked[0].ask()
+        check_shown(some)
