@@ -47,11 +47,21 @@ def assembling(
     def shown(node: Node) -> Node | None:
         if node.kind == "tool" and hides(node.data["name"] or ""):
             return None
+        if node.kind == "turn-tail":
+            node = _without(node, hides)
         return node if redact is None else redact(node)
 
     plain = redact is None and hidden == ()
     kept = list(definitions) if plain else redacted(definitions, shown)
     return lambda: Assembler(kept)
+
+
+def _without(tail: Node, hides: Callable[[str], bool]) -> Node:
+    """Leave hidden tools out of what a turn counts by name."""
+    calls = {name: number for name, number in tail.data["calls"].items() if not hides(name)}
+    if len(calls) == len(tail.data["calls"]):
+        return tail
+    return Node(tail.kind, tail.id, {**tail.data, "calls": calls})
 
 
 class AttemptFace:

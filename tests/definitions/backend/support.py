@@ -182,12 +182,16 @@ async def pump() -> None:
 
 
 class Awaiting:
-    """Awaits a coroutine, and has `strike(n)` called each time it waits, the n-th time (from 1)."""
+    """Awaits a coroutine, and has `strike(n)` called each time it waits, the n-th time (from 1).
+
+    `pauses`: what it awaits itself before it goes on from such a wait.
+    """
 
     def __init__(self, coroutine: Coroutine[Any, Any, Any], strike: Callable[[int], None]) -> None:
         self._coroutine = coroutine
         self._strike = strike
         self.waits = 0
+        self.pauses: dict[int, Callable[[], Coroutine[Any, Any, None]]] = {}
 
     def __await__(self) -> Generator[Any, Any, Any]:
         step: Callable[[], Any] = functools.partial(self._coroutine.send, None)
@@ -200,6 +204,8 @@ class Awaiting:
             self._strike(self.waits)
             try:
                 yield waited
+                if self.waits in self.pauses:
+                    yield from self.pauses[self.waits]().__await__()
             except BaseException as error:
                 step = functools.partial(self._coroutine.throw, error)
             else:
