@@ -57,6 +57,7 @@ class AttemptCore:
         step.begins(self)
         name = f"attempt_{desk.names()}"
         self._live = desk.session.attempt(step.turn.number, step.number, name=name)
+        # One attempt at a time, so the ids in use are those of the log. What is lost claims none.
         self._adapter = adapter(
             self.provider,
             conversation=desk.name,
@@ -72,8 +73,6 @@ class AttemptCore:
         if not self.is_open or live is None or reads is None:
             return
         for piece in reads.feed(given):
-            if piece.type == "tool-call":
-                self.desk.known.ids.claim(live.name, piece.data["call_id"])
             live.emit(piece.type, piece.data)
 
     def hints(self) -> list[Hint]:
@@ -179,4 +178,3 @@ class AttemptCore:
             self.desk.counts.held += 1
         else:
             self.desk.counts.lost += 1
-            self.desk.known.ids.give_up(live.name)

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
-__all__ = ["Reply", "ModelServer", "anthropic_reply", "openai_reply"]
+__all__ = ["ModelServer", "Reply", "anthropic_reply", "openai_reply"]
 
 HEAD = "HTTP/1.1 {status} X\r\ncontent-type: {type}\r\nconnection: close\r\n\r\n"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -134,8 +134,8 @@ CALL = ("call_abc123", "list_folder", {"path": "."})
 
 
 @pytest.fixture(params=["anthropic", "openai"])
-def kind(request: pytest.FixtureRequest) -> Iterator[str]:
-    yield request.param
+def kind(request: pytest.FixtureRequest) -> Any:
+    return request.param
 
 
 def play(
@@ -261,11 +261,11 @@ def test_asked_before_it_runs(kind: str) -> None:
                             async with step.dispatch(call) as tool:
                                 asked = asyncio.ensure_future(tool.ask())
                                 await pump()
-                                changed = {"path": "/tmp"}  # noqa: S108 - a word
+                                changed = {"path": "/srv"}
                                 await some.answer(call.call_id, "1", "allow", updated_input=changed)
                                 assert (await asked).allowed
                                 tool.result(await looked(**tool.arguments))
-            assert "/tmp: a.txt" in str(some.view()["tool:call_abc123"].data["content"])
+            assert "/srv: a.txt" in str(some.view()["tool:call_abc123"].data["content"])
             check_log(log(store, "demo"))
             check_shown(some)
 

@@ -238,54 +238,90 @@ def boundaries(store: Any, name: str = "c") -> list[str]:
 
 def check_log(events: list[Event], *, closed: bool = True) -> None:
     """A log that anybody may read: all in its place, each thing once."""
-    turn: int | None = None
-    step: int | None = None
-    last_turn = last_step = 0
-    answered: set[tuple[int, int]] = set()
-    offered: dict[str, Mapping[str, Any]] = {}
-    called: set[str] = set()
-    resulted: set[str] = set()
+    reader = _Reader()
     for event in events:
-        data = event.data
-        match event.type:
-            case "turn/start":
-                assert turn is None and data["turn"] == last_turn + 1, event
-                turn, last_turn, last_step = data["turn"], data["turn"], 0
-            case "turn/end":
-                assert turn == data["turn"], event
-                assert step is None or data["reason"] == "interrupted", event
-                turn = step = None
-            case "step/start":
-                assert turn == data["turn"] and step is None, event
-                assert data["step"] == last_step + 1
-                step = last_step = data["step"]
-            case "step/end":
-                assert (turn, step) == (data["turn"], data["step"]), event
-                step = None
-            case "assistant/message":
-                assert (turn, step) == (data["turn"], data["step"]), event
-                assert (turn, step) not in answered, event
-                assert data["content"], "an empty message"
-                if not data.get("interrupted"):
-                    answered.add((data["turn"], data["step"]))
-                for block in data["content"]:
-                    if block["type"] == "tool-call":
-                        assert not data.get("interrupted"), "an interrupted message calls nothing"
-                        assert block["call_id"] not in offered, "one id, one call"
-                        offered[block["call_id"]] = block
-            case "tool/call":
-                assert (turn, step) == (data["turn"], data["step"]), event
-                assert data["call_id"] in offered and data["call_id"] not in called, event
-                called.add(data["call_id"])
-            case "tool/result":
-                assert data["call_id"] in called and data["call_id"] not in resulted, event
-                resulted.add(data["call_id"])
-            case "llm/retry" | "llm/fallback":
-                assert (turn, step) == (data["turn"], data["step"]), event
-                assert (turn, step) not in answered, event
-            case _:
-                pass
-    assert turn is None or not closed, "a turn is open"
+        read = _READ.get(event.type)
+        if read is not None:
+            read(reader, event.data)
+    assert reader.turn is None or not closed, "a turn is open"
+
+
+class _Reader:
+    """What a log has said so far."""
+
+    def __init__(self) -> None:
+        self.turn: int | None = None
+        self.step: int | None = None
+        self.last_turn = self.last_step = 0
+        self.answered: set[Any] = set()
+        self.offered: set[str] = set()
+        self.called: set[str] = set()
+        self.resulted: set[str] = set()
+
+    def here(self, data: Mapping[str, Any]) -> tuple[int | None, int | None]:
+        place = (self.turn, self.step)
+        assert self.step is not None
+        assert place == (data["turn"], data["step"]), "in the step that is open"
+        return place
+
+    def begin_turn(self, data: Mapping[str, Any]) -> None:
+        assert self.turn is None
+        assert data["turn"] == self.last_turn + 1
+        self.turn = self.last_turn = data["turn"]
+        self.last_step = 0
+
+    def end_turn(self, data: Mapping[str, Any]) -> None:
+        assert self.turn == data["turn"]
+        assert self.step is None or data["reason"] == "interrupted"
+        self.turn = self.step = None
+
+    def begin_step(self, data: Mapping[str, Any]) -> None:
+        assert self.turn == data["turn"]
+        assert self.step is None
+        assert data["step"] == self.last_step + 1
+        self.step = self.last_step = data["step"]
+
+    def end_step(self, data: Mapping[str, Any]) -> None:
+        self.here(data)
+        self.step = None
+
+    def say(self, data: Mapping[str, Any]) -> None:
+        place = self.here(data)
+        assert place not in self.answered, "one answer"
+        assert data["content"], "an empty message"
+        calls = [each["call_id"] for each in data["content"] if each["type"] == "tool-call"]
+        if data.get("interrupted"):
+            assert not calls, "an interrupted message calls nothing"
+        else:
+            self.answered.add(place)
+        assert len(set(calls)) == len(calls)
+        assert not self.offered & set(calls), "one id, one call"
+        self.offered.update(calls)
+
+    def call(self, data: Mapping[str, Any]) -> None:
+        self.here(data)
+        assert data["call_id"] in self.offered - self.called
+        self.called.add(data["call_id"])
+
+    def settle(self, data: Mapping[str, Any]) -> None:
+        assert data["call_id"] in self.called - self.resulted
+        self.resulted.add(data["call_id"])
+
+    def give_up(self, data: Mapping[str, Any]) -> None:
+        assert self.here(data) not in self.answered
+
+
+_READ = {
+    "turn/start": _Reader.begin_turn,
+    "turn/end": _Reader.end_turn,
+    "step/start": _Reader.begin_step,
+    "step/end": _Reader.end_step,
+    "assistant/message": _Reader.say,
+    "tool/call": _Reader.call,
+    "tool/result": _Reader.settle,
+    "llm/retry": _Reader.give_up,
+    "llm/fallback": _Reader.give_up,
+}
 
 
 def check_shown(conversation: Conversation) -> None:

@@ -195,12 +195,12 @@ async def test_a_retry_says_what_it_is_given() -> None:
     async with backend(store) as conversations:
         some = await conversations.open("c")
         async with some.turn("a") as turn, turn.step() as step:
-            with pytest.raises(OSError):
+            with pytest.raises(OSError, match="secret"):
                 await feed(step, [OSError("secret")])
             with pytest.raises(InputError):
                 await step.retry(OSError(), delay_ms=-1)
             await step.retry(OSError("secret"), reason="overloaded")
-            with pytest.raises(OSError):
+            with pytest.raises(OSError, match="secret"):
                 await feed(step, [OSError("secret")])
             await step.retry(OSError("secret"))
             with pytest.raises(ConflictError):
@@ -305,6 +305,11 @@ async def test_the_id_of_a_lost_attempt_is_free_again() -> None:
     async with backend(store) as conversations:
         some = await conversations.open("c")
         await answer(some, [BROKEN, message(call("u1", at="sea")), HELLO])
+        async with some.turn("a") as turn, turn.step() as step:
+            with pytest.raises(AttemptLost):
+                await feed(step, message(call("u2"), end=False))
+            await feed(step, message(call("u2")))
+            assert [each.call_id for each in step.calls] == ["u2"], "also without a retry"
         assert [data["call_id"] for data in stored(store, "tool/call")] == ["u1"]
         check_shown(some)
 

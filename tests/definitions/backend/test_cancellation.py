@@ -38,9 +38,7 @@ SCRIPT = [
 
 async def asks(tool: Dispatch) -> None:
     tool.output("looking")
-    answered = asyncio.ensure_future(tool.ask())
-    while not answered.done():
-        await asyncio.sleep(0)
+    await tool.ask()
     tool.result("seen")
 
 

@@ -1,5 +1,7 @@
-"""Any run: whatever models, tools and people do, stopped or crashed anywhere, the log is in order and
-what is shown is what a reload shows."""
+"""Any run: whatever models, tools and people do, stopped or crashed anywhere.
+
+The log is in order, and what is shown is what a reload shows.
+"""
 
 from __future__ import annotations
 

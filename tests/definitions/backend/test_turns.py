@@ -138,7 +138,8 @@ async def test_a_turn_is_done_when_a_step_called_nothing() -> None:
             assert not turn.done, "the provider wants to be asked again"
             async with turn.step() as step:
                 await holds(step, message(raw_call("u2", "look", "{bad", 0)))
-            assert step.calls == () and not turn.done, "the model hears that it cannot be read"
+            assert step.calls == ()
+            assert not turn.done, "the model hears that it cannot be read"
             async with turn.step() as step:
                 await holds(step)
             assert turn.done
@@ -213,6 +214,37 @@ async def test_a_turn_that_somebody_else_closed_writes_no_second_end() -> None:
                 async with turn.step():
                     pass
         assert boundaries(store) == ["turn", "step start", "x"]
+
+
+@inside
+async def test_an_owner_that_was_taken_for_dead_writes_into_no_closed_turn() -> None:
+    store = MemoryStore()
+    async with backend(store) as ours, backend(store, "m") as theirs:
+        some = await ours.open("c")
+        async with some.turn("a") as turn, turn.step() as step:
+            await holds(step, message(call("u1", index=0), call("u2", index=1)))
+            async with step.dispatch(step.calls[0]) as tool:
+                await theirs.open("c")
+                await some.session.catch_up()
+                with pytest.raises(ConflictError):
+                    await tool.ask()
+                tool.result("seen")
+            with pytest.raises(ConflictError):
+                async with step.dispatch(step.calls[1]):
+                    pass
+        async with some.turn("b") as turn, turn.step() as step:
+            with pytest.raises(ConflictError):
+                async with step.attempt(provider="anthropic") as attempt:
+                    for chunk in HELLO:
+                        attempt.feed(chunk)
+                    end = {"type": "turn/end", "data": {"turn": 2, "reason": "x"}}
+                    await some.session.append(end)
+            with pytest.raises(ConflictError):
+                await step.retry(OSError())
+        assert types(store)[4:8] == ["tool/call", "turn/end", "tool/result", "turn/start"]
+        assert boundaries(store)[2:] == ["interrupted", "turn", "step start", "x"]
+        assert types(store).count("assistant/message") == 1
+        check_shown(some)
 
 
 @inside
