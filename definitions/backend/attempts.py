@@ -6,14 +6,13 @@ what becomes of an attempt that was lost (`turns`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Literal
 
 from assembler.engine.definition import Anomaly
 from assembler.engine.errors import ConflictError, InputError
 from assembler.engine.events import Draft, Outcome, position
 from assembler.live import LiveAttempt
-from definitions.answering import Ending, ended, given_up
+from definitions.answering import Ending, ended
 from definitions.backend.asking import Decide, Work
 from definitions.backend.turns import StepCore
 from definitions.backend.values import AttemptLost, Loss, is_cancellation
@@ -109,12 +108,10 @@ class AttemptCore:
         if error is not None and not is_cancellation(error):
             self._lose(response, "error")
             return
-        stored = False
         try:
-            yield Decide(lambda: list(self._stopped(response)))
-            stored = True
+            yield from self.step.keep(response, "cancel")
         finally:
-            self._lose(response, "cancel", stored=stored)
+            self._lose(response, "cancel")
 
     def drop(self) -> None:
         """Nobody holds it any more, and nobody can wait: all is withdrawn at once. If its step is
@@ -154,20 +151,13 @@ class AttemptCore:
         self.desk.need_open(self.step.turn.number, self.step.number)
         return list(drafts)
 
-    def _stopped(self, response: Response) -> Iterator[Draft]:
-        turn, step = self.step.turn.number, self.step.number
-        if self.desk.is_open(turn, step):
-            yield from given_up(response, "cancel", turn, step).drafts
-
-    def _lose(
-        self, response: Response, reason: Literal["error", "cancel"], *, stored: bool = False
-    ) -> None:
+    def _lose(self, response: Response, reason: Literal["error", "cancel"]) -> None:
         self._settle(Outcome.FAILED if reason == "error" else Outcome.INTERRUPTED)
         said = response.source
         model = self.model
         if model is None and said is not None and isinstance(said.get("model"), str):
             model = said["model"]
-        self.step.lose(Loss(self.name, self.number, model, response, reason, stored))
+        self.step.lose(Loss(self.name, self.number, model, response, reason))
 
     def _settle(self, outcome: Outcome) -> None:
         live = self._live

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 
 from assembler.engine.errors import ConflictError, InputError, LimitError
 from assembler.engine.events import Draft
-from definitions.answering import Ending, given_up
+from definitions.answering import Ending, GivenUp, given_up
 from definitions.backend.asking import Decide, Work
 from definitions.backend.desk import QUEUES, Desk
 from definitions.backend.known import Waiting
 from definitions.backend.reaching import reaching
 from definitions.backend.values import AttemptLost, Loss, error_of, is_cancellation
-from definitions.providers import Call, Why
+from definitions.providers import Call, Response, Why
 
 __all__ = ["Going", "StepCore", "TurnCore"]
 
@@ -193,6 +193,7 @@ class StepCore:
         self.attempt: Going | None = None
         """The attempt that goes on."""
         self.attempts = 0
+        self._kept = False
         self._newest: Going | None = None
         """The attempt that began last, whether it goes on or not."""
         self._handed: dict[str, Call] = {}
@@ -238,12 +239,26 @@ class StepCore:
             self.turn.ends(self)
 
     def _ending(self) -> Iterator[Draft]:
-        turn, number, lost = self.turn.number, self.number, self._lost
-        if not self.desk.is_open(turn, number):
+        if not self.desk.is_open(self.turn.number, self.number):
             return
-        if lost is not None and not lost.stored:
-            yield from given_up(lost.response, lost.reason, turn, number).drafts
-        yield Draft("step/end", {"turn": turn, "step": number})
+        if self._lost is not None:
+            yield from self._said(self._lost.response, self._lost.reason)
+        yield Draft("step/end", {"turn": self.turn.number, "step": self.number})
+
+    def keep(self, response: Response, reason: GivenUp) -> Work[None]:
+        """Store what people have read of an attempt that somebody stopped."""
+
+        def drafts() -> list[Draft]:
+            here = self.desk.is_open(self.turn.number, self.number)
+            return list(self._said(response, reason)) if here else []
+
+        written = yield Decide(drafts)
+        self._kept = self._kept or bool(written)
+
+    def _said(self, response: Response, reason: GivenUp) -> Iterator[Draft]:
+        # One such message in a step: of two, readers take the first.
+        if not self._kept:
+            yield from given_up(response, reason, self.turn.number, self.number).drafts
 
     def drop(self) -> None:
         """Nobody holds it any more, and nobody can write."""

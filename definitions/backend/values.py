@@ -68,8 +68,6 @@ class Loss(Struct, frozen=True):
     model: str | None
     response: Response
     reason: Literal["error", "cancel"]
-    stored: bool = False
-    """Whether what people have read of it is stored already."""
 
 
 class Answer(Struct, frozen=True):

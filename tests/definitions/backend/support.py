@@ -254,6 +254,7 @@ class _Reader:
         self.step: int | None = None
         self.last_turn = self.last_step = 0
         self.answered: set[Any] = set()
+        self.kept: set[Any] = set()
         self.offered: set[str] = set()
         self.called: set[str] = set()
         self.resulted: set[str] = set()
@@ -292,6 +293,8 @@ class _Reader:
         calls = [each["call_id"] for each in data["content"] if each["type"] == "tool-call"]
         if data.get("interrupted"):
             assert not calls, "an interrupted message calls nothing"
+            assert place not in self.kept, "what was read stays once"
+            self.kept.add(place)
         else:
             self.answered.add(place)
         assert len(set(calls)) == len(calls)

@@ -210,6 +210,29 @@ async def test_a_cancelled_attempt_may_be_tried_again() -> None:
         check_shown(some)
 
 
+@inside
+async def test_attempts_that_are_cancelled_again_and_again_leave_one_message() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        with pytest.raises(TimeoutError):
+            async with some.turn("a") as turn, turn.step() as step:
+                for said in ("one", "two", "three"):
+                    try:
+                        async with (
+                            asyncio.timeout(0),
+                            step.attempt(provider="anthropic") as attempt,
+                        ):
+                            for chunk in message(text(said), end=False):
+                                attempt.feed(chunk)
+                            await asyncio.Event().wait()
+                    except TimeoutError as lost:
+                        await step.retry(lost, at_most=3)
+        check_log(log(store))
+        check_shown(some)
+        assert some.session.assembler.statistics()["anomalies"] == {}
+
+
 @pytest.mark.parametrize("how", ["closed", "let go"])
 def test_a_run_that_is_closed_or_let_go_wherever_it_waits(how: str) -> None:
     """Nothing stays preparing from that moment on, and the turn is closed as soon as can be."""

@@ -10,7 +10,7 @@ import pytest
 
 from assembler import ConflictError, InputError
 from assembler.engine.values import thaw
-from assembler.stores import MemoryStore
+from assembler.stores import MemoryStore, StoreError, SyncStore
 from definitions import Conversation, Dispatch, Step
 from tests.definitions.backend.support import (
     WaitingStore,
@@ -197,6 +197,57 @@ async def test_each_call_is_taken_over_once_and_in_its_step() -> None:
 
 
 @inside
+async def test_a_store_that_fails_once() -> None:
+    """What was not stored has not happened, and may be done again."""
+
+    class Failing(MemoryStore):
+        fails = False
+
+        async def run(self, ask: Callable[[SyncStore], Any]) -> Any:
+            if self.fails:
+                self.fails = False
+                raise StoreError("not now")
+            return await super().run(ask)
+
+    store = Failing()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def then(step: Step) -> None:
+            store.fails = True
+            with pytest.raises(StoreError):
+                async with step.dispatch(step.calls[0]):
+                    pass
+            async with step.dispatch(step.calls[0]) as tool:
+                store.fails = True
+                with pytest.raises(StoreError):
+                    await tool.ask()
+                tool.result("seen")
+
+        await calling(some, then)
+        assert types(store).count("tool/call") == types(store).count("tool/result") == 1
+        assert some.statistics()["waiting_questions"] == 0
+        store.fails = True
+        with pytest.raises(StoreError):
+            async with some.turn("b"):
+                pass
+        async with some.turn("c") as turn:
+            store.fails = True
+            with pytest.raises(StoreError):
+                async with turn.step():
+                    pass
+            async with turn.step() as step:
+                with pytest.raises(StoreError):
+                    async with step.attempt(provider="anthropic") as attempt:
+                        for chunk in message(call("u2", index=0)):
+                            attempt.feed(chunk)
+                        store.fails = True
+                assert "tool:u2" not in some.view()
+        check_log(log(store))
+        check_shown(some)
+
+
+@inside
 async def test_many_at_once() -> None:
     store = WaitingStore()
     async with backend(store) as conversations:
@@ -237,6 +288,7 @@ async def test_what_a_tool_prints_is_shown_and_never_stored() -> None:
                 assert node.data["output"] == "one\ntwo ?\n"
                 assert node.data["stage"] == "start"
                 tool.result("seen")
+            assert some.statistics()["session"]["attempts"] == 0
             tool.output("late")
             assert "late" not in str(some.view()["tool:u1"].data["output"])
 

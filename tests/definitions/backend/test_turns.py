@@ -217,6 +217,22 @@ async def test_a_turn_that_somebody_else_closed_writes_no_second_end() -> None:
 
 
 @inside
+async def test_what_is_open_in_a_turn_is_closed_before_it() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        async with some.turn("a") as turn:
+            step = await turn.step().__aenter__()
+            attempt = await step.attempt(provider="anthropic").__aenter__()
+            for chunk in message(text("I look"), call("u1"), end=False):
+                attempt.feed(chunk)
+        ends = ["assistant/message", "step/end", "turn/end"]
+        assert types(store)[-3:] == ends
+        check_log(log(store))
+        check_shown(some)
+
+
+@inside
 async def test_an_owner_that_was_taken_for_dead_writes_into_no_closed_turn() -> None:
     store = MemoryStore()
     async with backend(store) as ours, backend(store, "m") as theirs:
