@@ -5,17 +5,20 @@ Not here: running the tool (the backend does), how an answer reaches who waits (
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from json import dumps
 from typing import Any
 
 from assembler.engine.errors import ConflictError, InputError
-from assembler.engine.events import Draft, Outcome
-from assembler.engine.values import Json, freeze_object
+from assembler.engine.events import Draft, Outcome, need_text
+from assembler.engine.values import Json, freeze_object, thaw
 from assembler.live import LiveAttempt
 from definitions.answering import call_draft, result_draft
 from definitions.backend.asking import Decide, Work
 from definitions.backend.desk import Question, answer_draft
 from definitions.backend.turns import StepCore
 from definitions.backend.values import Answer, Content, blocks_of, error_of, is_cancellation
+from definitions.ids import minted
 from definitions.providers import Call
 
 __all__ = ["DispatchCore"]
@@ -26,7 +29,9 @@ _DENIED = "The user refused this call."
 class DispatchCore:
     """One call, from `begin` to `end`."""
 
-    def __init__(self, step: StepCore, call: Call, *, errors: str) -> None:
+    def __init__(
+        self, step: StepCore, call: Call, *, errors: str, parent: DispatchCore | None = None
+    ) -> None:
         if errors not in ("raise", "result"):
             msg = f"errors: expected raise or result, got {errors!r:.80}"
             raise InputError(msg)
@@ -36,6 +41,8 @@ class DispatchCore:
         self.arguments: dict[str, Any] = call.arguments or {}
         self.is_open = False
         self.denied = False
+        self._parent = parent
+        self._children = 0
         self._begun = False
         self._swallows = errors == "result"
         self._result: Draft | None = None
@@ -47,15 +54,40 @@ class DispatchCore:
             msg = "a dispatch is entered once"
             raise ConflictError(msg, None, None)
         self._begun = True
-        call = self.step.take(self.call)
+        call = self._take()
         try:
             draft = call_draft(call, self.step.turn.number, self.step.number)
             yield Decide(lambda: self._still([draft]))
         except BaseException:
-            self.step.put_back(call)
+            if self._parent is None:
+                self.step.put_back(call)
             raise
         self.is_open = True
         self.desk.counts.calls += 1
+
+    def _take(self) -> Call:
+        """Whoever handed it over: the answer, or the call that it is made inside of."""
+        if self._parent is None:
+            return self.step.take(self.call)
+        if not self._parent.is_open:
+            msg = f"call {self._parent.call.call_id!r:.80} is not being dispatched"
+            raise ConflictError(msg, None, None)
+        return self.call
+
+    def child(self, name: str, arguments: Mapping[str, Any], *, errors: str) -> DispatchCore:
+        """A call that is made inside of this one."""
+        need_text("name", name)
+        plain = freeze_object(arguments)
+        call = Call(
+            call_id=minted(self.desk.name, self.call.call_id, self._children),
+            name=name,
+            ready=True,
+            arguments=thaw(plain),
+            arguments_text=dumps(thaw(plain), ensure_ascii=False),
+            parent_call_id=self.call.call_id,
+        )
+        self._children += 1
+        return DispatchCore(self.step, call, errors=errors, parent=self)
 
     def _still(self, drafts: list[Draft]) -> list[Draft]:
         self.desk.need_open(self.step.turn.number, self.step.number)

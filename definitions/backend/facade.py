@@ -16,7 +16,7 @@ from typing import Any, Literal, Self
 
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import AssemblerError
-from assembler.live import Session, Subscription
+from assembler.live import Publisher, Session, Subscription
 from assembler.stores import Store
 from definitions.backend.attempts import AttemptCore
 from definitions.backend.clerk import Clerk
@@ -121,6 +121,16 @@ class Dispatch(DispatchFace):
         assert asked.answer is not None  # noqa: S101 - that is what woke it
         self._core.answered(asked.answer)
         return asked.answer
+
+    def dispatch(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        errors: Literal["raise", "result"] = "raise",
+    ) -> Dispatch:
+        """A call that this one makes (a subagent's, a script's), which names it as its parent."""
+        return Dispatch(self._core.child(name, arguments, errors=errors), self._clerk)
 
     async def __aenter__(self) -> Self:
         core = self._core
@@ -346,7 +356,7 @@ class Conversations:
     the default, says that whoever works on these conversations works here, so that a turn that is
     open when one is opened was left by a crash; None: not known, and it is left alone. `history`:
     whether a turn loads what the model context needs. `now` gives milliseconds, `names` unique
-    names, `sleep` waits so many seconds.
+    names, `sleep` waits so many seconds. `frame_ms`: how long text may wait to be sent together.
 
     For one event loop. Leaving it closes them, and not the store.
     """
@@ -363,8 +373,10 @@ class Conversations:
         now: Callable[[], int] = _clock,
         names: Callable[[], str] = _name,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
+        frame_ms: float = 33,
     ) -> None:
         self._store = store
+        self._frame_ms = frame_ms
         self._assembler = assembling(definitions, redact, hidden)
         self._elsewhere = elsewhere
         self._history = history
@@ -389,7 +401,7 @@ class Conversations:
         session = Session(
             self._store,
             name,
-            self._assembler(),
+            Publisher(self._assembler(), frame_ms=self._frame_ms),
             now=self._now,
             names=self._names,
             elsewhere=self._elsewhere,

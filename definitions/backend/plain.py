@@ -159,6 +159,16 @@ class SyncDispatch(DispatchFace):
         self._core.answered(asked.answer)
         return asked.answer
 
+    def dispatch(
+        self,
+        name: str,
+        arguments: Mapping[str, Any],
+        *,
+        errors: Literal["raise", "result"] = "raise",
+    ) -> SyncDispatch:
+        """A call that this one makes (a subagent's, a script's), which names it as its parent."""
+        return SyncDispatch(self._core.child(name, arguments, errors=errors), self._clerk)
+
     def __enter__(self) -> Self:
         core = self._core
         self._clerk.enter(core.begin(), core.end)

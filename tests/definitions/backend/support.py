@@ -303,6 +303,9 @@ class _Reader:
 
     def call(self, data: Mapping[str, Any]) -> None:
         self.here(data)
+        if "parent_call_id" in data:
+            assert data["parent_call_id"] in self.called - self.resulted
+            self.offered.add(data["call_id"])
         assert data["call_id"] in self.offered - self.called
         self.called.add(data["call_id"])
 

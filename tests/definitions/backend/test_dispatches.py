@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -295,6 +296,40 @@ async def test_what_a_tool_prints_is_shown_and_never_stored() -> None:
         await calling(some, then)
         assert "two" not in str(log(store))
         assert some.statistics()["session"]["attempts"] == 0
+        check_shown(some)
+
+
+@inside
+async def test_a_call_inside_a_call_names_its_parent() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                for at in range(2):
+                    async with tool.dispatch("look", {"at": at, "for": "é"}) as inner:
+                        async with inner.dispatch("touch", {}, errors="result"):
+                            raise OSError
+                        inner.result("seen")
+                with pytest.raises(InputError):
+                    tool.dispatch("", {})
+                tool.result("done")
+            with pytest.raises(ConflictError):
+                async with tool.dispatch("look", {}):
+                    pass
+
+        await calling(some, then)
+        one, *inner = stored(store, "tool/call")
+        assert one["call_id"] == "u1"
+        assert [each["name"] for each in inner] == ["look", "touch", "look", "touch"]
+        assert inner[0]["parent_call_id"] == inner[2]["parent_call_id"] == "u1"
+        assert inner[1]["parent_call_id"] == inner[0]["call_id"]
+        assert json.loads(inner[2]["arguments"]) == {"at": 1, "for": "é"}
+        assert len({each["call_id"] for each in inner}) == 4
+        shown = some.view()[f"tool:{inner[0]['call_id']}"].data
+        assert (shown["parent"], shown["outcome"]) == ("u1", "succeeded")
+        check_log(log(store))
         check_shown(some)
 
 
