@@ -75,8 +75,6 @@ class Attempt(AttemptFace):
         trace: TracebackType | None,
     ) -> None:
         core = self._core
-        if isinstance(error, GeneratorExit):  # nobody may wait: at once
-            core.drop()
         await self._clerk.leave(
             lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
         )

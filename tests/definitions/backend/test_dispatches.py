@@ -437,6 +437,18 @@ async def test_a_refusal_that_is_remembered_holds_beyond_what_is_loaded() -> Non
 
 
 @inside
+async def test_the_first_answer_in_the_log_counts() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        await asking(some, lambda: some.answer("u1", "1", "allow"))
+        late = {"call_id": "u1", "request_id": "1", "decision": "deny", "remember": True}
+        await some.session.append({"type": "permission/answer", "data": late})
+        answered, _ = await asking(some, lambda: some.answer("u2", "1", "allow"), call("u2"))
+        assert answered.allowed
+
+
+@inside
 async def test_who_waits_for_an_answer_may_be_stopped() -> None:
     store = WaitingStore()
     async with backend(store) as conversations:

@@ -306,6 +306,23 @@ async def test_what_waits_survives_a_crash_and_begins_the_next_turn() -> None:
 
 
 @inside
+async def test_what_was_claimed_is_not_claimed_again_however_little_is_loaded() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        await some.steer("one", message_id="m1")
+        await answer(some, [HELLO], None)
+    before = log(store)
+    for page in range(1, len(before) + 1):
+        again = MemoryStore()
+        await again.append("c", [{"type": each.type, "data": each.data} for each in before], 0)
+        async with backend(again, "m") as conversations:
+            await answer(await conversations.open("c", page=page), [HELLO], "two")
+        said = [event.data["message_id"] for event in log(again) if event.type == "user/message"]
+        assert len(said) == len(set(said)) == 2
+
+
+@inside
 async def test_a_store_that_fails_is_told_and_another_error_goes_on() -> None:
     store = MemoryStore()
     async with backend(store) as conversations:
