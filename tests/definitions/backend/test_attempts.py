@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from assembler import ConflictError, InputError
-from assembler.stores import MemoryStore
+from assembler.stores import MemoryStore, SyncStore
 from definitions import AttemptLost, Conversation
 from definitions.backend import Step
 from tests.definitions.backend.support import (
@@ -283,6 +284,30 @@ async def test_ids_stay_unique_beyond_what_is_loaded() -> None:
     assert ids[0] == "call_0"
     assert {data["provider_call_id"] for data in stored(store, "tool/call")} == {"call_0"}
     check_log(log(store))
+
+
+@inside
+async def test_history_is_read_once() -> None:
+    class Counting(MemoryStore):
+        asked = 0
+
+        async def run(self, ask: Callable[[SyncStore], Any]) -> Any:
+            self.asked += 1
+            return await super().run(ask)
+
+    store = Counting()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        for _ in range(3):
+            await answer(some, [HELLO])
+    async with backend(store, "m", history=False) as conversations:
+        some = await conversations.open("c", page=1)
+        costs = []
+        for _ in range(3):
+            before = store.asked
+            await answer(some, [HELLO])
+            costs.append(store.asked - before)
+    assert costs[0] == costs[1] + 1 == costs[2] + 1
 
 
 @inside

@@ -237,6 +237,7 @@ async def test_a_store_that_fails_once() -> None:
             with pytest.raises(StoreError):
                 async with turn.step():
                     pass
+            assert not turn.done, "nobody was asked"
             async with turn.step() as step:
                 with pytest.raises(StoreError):
                     async with step.attempt(provider="anthropic") as attempt:
