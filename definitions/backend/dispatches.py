@@ -43,6 +43,7 @@ class DispatchCore:
         self.denied = False
         self._parent = parent
         self._children = 0
+        self._question: Question | None = None
         self._begun = False
         self._swallows = errors == "result"
         self._result: Draft | None = None
@@ -139,7 +140,7 @@ class DispatchCore:
             self.desk.counts.refused += 1
             self.answered(answer)
             return answer
-        question = self.desk.ask(call_id, request_id)
+        question = self._question = self.desk.ask(call_id, request_id)
         try:
             yield Decide(lambda: self._still([request]))
         except BaseException:
@@ -187,8 +188,10 @@ class DispatchCore:
         return result_draft(self.call.call_id, blocks_of(text), is_error=True, error=told)
 
     def drop(self) -> None:
-        """What it printed has been shown: no more comes."""
+        """What it printed has been shown, and nobody waits for an answer: no more comes."""
         self.is_open = False
+        if self._question is not None:
+            self.desk.forget(self._question)
         output, self._output = self._output, None
         if output is not None and output.outcome is None:
             output.settle(Outcome.COMPLETED)

@@ -77,6 +77,7 @@ async def struck(
         check_log(log(store))
         check_shown(some)
         assert some.statistics()["session"]["attempts"] == 0
+        assert some.statistics()["waiting_questions"] == 0
         assert some.statistics()["session"]["working"] == 0
         await answer(some, [message(text("again"))])
         check_log(log(store))
@@ -127,6 +128,39 @@ def test_cancelled_wherever_it_waits(again: bool) -> None:
             assert at > waits - 4, "only at its very end"
     assert "cancelled" in ends
     assert kept > 5, "often somebody had read something"
+
+
+def test_a_question_that_nobody_answers_is_forgotten_wherever_its_asker_is_stopped() -> None:
+    async def asks_alone(tool: Dispatch) -> None:
+        await tool.ask()
+
+    async def run(at: int) -> bool:
+        store = WaitingStore()
+        async with backend(store) as conversations:
+            some = await conversations.open("c")
+            stopped = Awaiting(
+                answer(some, [SCRIPT[1]], tool=asks_alone), cancelling(at, again=False)
+            )
+
+            async def runs() -> None:
+                await stopped
+
+            task = asyncio.ensure_future(runs())
+            for _ in range(5):
+                await pump()
+            asked = not task.done()
+            task.cancel()
+            await asyncio.wait([task])
+            await pump()
+            assert some.statistics()["waiting_questions"] == 0, at
+            check_log(log(store))
+            check_shown(some)
+        return asked
+
+    at = 1
+    while not asyncio.run(run(at)):
+        at += 1
+    assert at > 10
 
 
 @inside
