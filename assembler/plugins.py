@@ -3,7 +3,8 @@
 Groups: `assembler.catalogs` (functions that give the Definitions of a conversation; beside the
 catalog `NAME` stands, if there is one, the function `NAME.row` that says how a Node of it reads on
 one line), `assembler.operations` (operations and expectations of recordings), and
-`assembler.importers`. Nothing here knows what is behind a name.
+`assembler.importers`. Nothing here knows what is behind a name; the values that both sides share
+are here (`Operations`, `Digest`, `Odd`).
 """
 
 from __future__ import annotations
@@ -19,12 +20,51 @@ from msgspec import Struct
 from assembler.engine.definition import Definition, GroupDefinition, Node
 from assembler.engine.errors import InputError
 
-__all__ = ["Operations", "RowText", "catalog", "importer", "names", "operations", "row_text"]
+__all__ = [
+    "Digest",
+    "Odd",
+    "Operations",
+    "RowText",
+    "catalog",
+    "importer",
+    "names",
+    "operations",
+    "row_text",
+]
 
 RowText = Callable[[Node], tuple[str, str, str]]
 """`(stage, title, summary)` of a Node; the stage is one short word."""
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
+
+
+class Odd(Struct, frozen=True):
+    """Something in a file that two ways of looking at it do not say alike, with both values.
+
+    `where` is the place in the file (empty: all of it). `kind` is the word for what explains it,
+    one of `Operations.reasons`; empty when nothing does: then it is a difference.
+    """
+
+    where: str
+    field: str
+    expected: Any
+    got: Any
+    kind: str = ""
+
+
+class Digest(Struct, frozen=True):
+    """What was found in one recorded file: its format, how much of what, and what was odd.
+
+    `is_read` false: nobody reads that format yet, and nothing of it was compared.
+    """
+
+    format: str
+    is_read: bool = True
+    counts: Mapping[str, int] = _NOTHING
+    odd: tuple[Odd, ...] = ()
+
+
+DigestFile = Callable[[str, bytes, Mapping[str, str] | None], Digest]
 
 
 class Operations(Struct, frozen=True):
@@ -38,7 +78,10 @@ class Operations(Struct, frozen=True):
     `LACKS`: operation -> `lacks(fields)`: whether one that says this cannot run yet;
     `EXPECTATIONS`: field of `expect` -> `differences(recording_run, value)`, each of them
     `(path, expected, got)`;
-    `WATCHES`: name -> `watch(recording_run)`, called behind every flush.
+    `WATCHES`: name -> `watch(recording_run)`, called behind every flush;
+    `DIGESTS`: name -> `digest(path, data, row)`: what stands in a file that others recorded; `row`
+    is what a listing beside it says, column by column, or None;
+    `REASONS`: kind of `Odd` -> one sentence that says why it is no difference.
     What stands in `FIELDS` or `EXPECTS` and has no function is known and cannot run yet.
     """
 
@@ -49,6 +92,8 @@ class Operations(Struct, frozen=True):
     expectations: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = _NOTHING
     lacks: Mapping[str, Callable[[Mapping[str, Any]], bool]] = _NOTHING
     watches: Mapping[str, Callable[[Any], None]] = _NOTHING
+    digests: Mapping[str, DigestFile] = _NOTHING
+    reasons: Mapping[str, str] = _NOTHING
 
 
 def _group(group: str) -> dict[str, EntryPoint]:
@@ -111,4 +156,6 @@ def operations() -> Operations:
         expectations=together("EXPECTATIONS"),
         lacks=together("LACKS"),
         watches=together("WATCHES"),
+        digests=together("DIGESTS"),
+        reasons=together("REASONS"),
     )

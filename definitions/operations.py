@@ -12,9 +12,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assembler.engine.values import same
-from definitions import clients, driving
+from definitions import clients, digesting, driving
 
-__all__ = ["EXPECTATIONS", "EXPECTS", "FIELDS", "LACKS", "NEEDS", "RUNNERS", "WATCHES"]
+__all__ = [
+    "DIGESTS",
+    "EXPECTATIONS",
+    "EXPECTS",
+    "FIELDS",
+    "LACKS",
+    "NEEDS",
+    "REASONS",
+    "RUNNERS",
+    "WATCHES",
+]
 
 # What each field holds; a `?` behind it: the field may be left out.
 _DESCRIBING = {
@@ -85,3 +95,6 @@ EXPECTATIONS: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = {
 }
 
 WATCHES = clients.WATCHES
+
+DIGESTS = {"default": digesting.digest}
+REASONS = digesting.REASONS

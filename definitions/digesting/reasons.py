@@ -1,0 +1,47 @@
+"""Why two ways of looking at a recorded file may say something else: a word and a sentence each.
+
+What has one of these words is a finding, and no difference. Each stands for something that can be
+seen in the file, in its listing or in its history. Not here: when a word is given (beside what is
+compared), and one file's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+__all__ = ["REASONS"]
+
+REASONS: Mapping[str, str] = MappingProxyType(
+    {
+        # of the file itself
+        "not-whole": "the answer broke off, failed or was cut, so none of its calls is ready",
+        "not-ready": "the arguments of a call are no JSON, or the stream disagrees about them",
+        "incident": "two places of the stream disagree, and the answer says so",
+        "unrecognised": "its content does not say what it is; it was read as what it is said to be",
+        "lost-chunk": "a chunk is no JSON; whoever is fed decoded chunks never sees it",
+        "last-word": "only the last word [DONE] says that it is whole, and it is no chunk",
+        "only-streamed": "a call was streamed, and nothing was stored of it",
+        "unread-line": "nobody reads the format of some of the answers yet",
+        # of the listing
+        "minted": "the provider gave the call no id; it has one that was made for it",
+        "pieces": "the listing counts each piece of a call whose arguments come in pieces",
+        "item-type": "the listing has the type of the item for the name of what the provider ran",
+        "approval": "the listing counts a question whether a call may run as a call",
+        "ran-by-provider": "the listing leaves out what the provider ran",
+        "first-answer": "several answers stand in the file; the listing has the calls of the first",
+        "order": "the listing has the same calls in another order; here they stand as they came",
+        "empty-arguments": "no arguments at all are an empty object here, no JSON in the listing",
+        "whole-answer": "the listing does not look into answers that were not streamed",
+        "unread-listing": "the listing counts the events of that format and does not read them",
+        "failed": "an answer that failed has no finish of its own here",
+        "nested": "the listing leaves out calls that were made by another call",
+        # of what a client sent back
+        "other-loop": "the requests behind it belong to another conversation or another try",
+        "not-sent-back": "the client left it out, or put something of its own in its place",
+        "rewritten": "the client sent back something else; two readings of the file agree",
+        "other-id": "the client keeps the call under another id, or under none",
+        "spelling": "the client's text has other blanks or quotation marks",
+        "provider-call": "the client does not send back what the provider ran",
+    }
+)
