@@ -43,13 +43,15 @@ def views_of(definitions: Definitions) -> tuple[str, ...]:
 def missing_needs(
     recording: Recording, *, expectations: bool = True, plugged: Operations | None = None
 ) -> tuple[Operation, str] | None:
-    """The first line that cannot run here, and the word for what it needs; None: all can.
+    """The first line that cannot run here, and the words for what all of them need; None: all can.
 
     Without `expectations` only what changes something is looked at.
     """
     plugged = operations() if plugged is None else plugged
     lacking = plugged.fields.keys() - plugged.runners
     unasked = plugged.expects.keys() - plugged.expectations if expectations else frozenset()
+    first: Operation | None = None
+    words: dict[str, None] = {}
     for operation in recording.operations:
         fields = operation.fields
         if expectations and fields["op"] == "raises":
@@ -58,8 +60,9 @@ def missing_needs(
         for name in names:
             lacks = plugged.lacks.get(name)
             if name in lacking or name in unasked or (lacks is not None and lacks(fields)):
-                return operation, plugged.needs.get(name, name)
-    return None
+                first = first or operation
+                words[plugged.needs.get(name, name)] = None
+    return None if first is None else (first, " and ".join(words))
 
 
 class Run:

@@ -613,6 +613,17 @@ def test_a_recording_that_needs_something_is_skipped_as_a_whole() -> None:
     assert missing_needs(needing, plugged=there) is None
 
 
+def test_all_that_a_recording_needs_is_told_at_its_first_line_that_cannot_run() -> None:
+    needs = {"dial": "a telephone", "ring": "a bell"}
+    plugged = plugins.Operations(fields={"dial": {}, "ring": {}}, needs=needs)
+    values = lines(HEADER, APPEND, {"op": "dial"}, {"op": "ring"}, {"op": "dial"})
+    (needing,) = read_lines(values, "r", plugged)
+    assert missing_needs(needing, plugged=plugged) == (
+        needing.operations[1],
+        "a telephone and a bell",
+    )
+
+
 def test_an_expectation_inside_raises_counts_too() -> None:
     plugged = plugins.Operations(fields={"dial": {}}, needs={"dial": "a telephone"})
     values = lines(HEADER, {"op": "raises", "error": "E", "of": {"op": "dial"}})
