@@ -592,8 +592,8 @@ def test_raw_output_is_what_content_does_not_say(values: Any, error: Any, expect
     ("cwd", "arguments", "expected"),
     [
         (None, {"path": "a.py"}, None),
-        ("/work", {"path": "./a.py", "line": 3}, [{"path": "/work/a.py", "line": 3}]),
-        ("/work/", {"file_path": "b/a.py"}, [{"path": "/work/b/a.py"}]),
+        ("/repo", {"path": "./a.py", "line": 3}, [{"path": "/repo/a.py", "line": 3}]),
+        ("/repo/", {"file_path": "b/a.py"}, [{"path": "/repo/b/a.py"}]),
         (None, {"path": "C:\\a.py", "offset": True}, [{"path": "C:\\a.py"}]),
         (None, {"path": "\\\\host\\a.py", "line": 0}, [{"path": "\\\\host\\a.py", "line": 0}]),
         (None, {"path": "C:/a.py", "line": -1}, [{"path": "C:/a.py"}]),
