@@ -96,7 +96,7 @@ def test_it_reads_every_kind_of_content(node: str) -> None:
         {"type": "file", "media_type": "application/pdf", "data": "aa"},
         {"type": "file", "media_type": "text/html", "url": "https://example.org/a.html"},
     ]
-    assembler, acp = Assembler(catalog()), Acp(cwd="/work")
+    assembler, acp = Assembler(catalog()), Acp(cwd="/repo")
     call = {"turn": 1, "step": 1, "call_id": "c1", "name": "read"}
     assembler.load(
         [
