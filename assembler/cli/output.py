@@ -36,6 +36,7 @@ FILE_COLUMNS = 160
 
 _FINDINGS_MAX = 8
 """So many are named, the others counted."""
+_NARROW_COLUMNS = 60
 _WRAPPED_MAX = 5
 """So many lines may a text take that is wrapped."""
 _WRAPPED_COLUMNS_MIN = 10
@@ -111,7 +112,8 @@ def cut(text: str, columns: int) -> str:
     text = escaped(text)
     if width(text) <= columns:
         return text
-    head = max(0, columns - 1) // 2
+    # Where there is little room, what a text is about is said at its beginning.
+    head = max(0, columns - 1) // 2 if columns >= _NARROW_COLUMNS else max(0, columns - 1) * 2 // 3
     beginning = clip(text, head)
     ending = _clip_left(text[len(beginning) :], columns - 1 - width(beginning))
     return clip(f"{beginning}…{ending}", columns)

@@ -615,7 +615,8 @@ def test_what_is_cut_fits_at_any_width(text: str) -> None:
     for columns in range(12):
         assert width(cut(text, columns)) <= columns
         assert width(fill(text, columns)) == columns
-    assert cut("abcdefghij", 7) == "abc…hij"
+    assert cut("abcdefghij", 7) == "abcd…ij"
+    assert cut("a" * 50 + "b" * 50, 61) == "a" * 30 + "…" + "b" * 30
     assert cut("abcdefghij", 10) == "abcdefghij"
 
 
