@@ -69,6 +69,7 @@ class Permission(Definition):
             tool = scope.other("tool", call_id)
         fields = {
             "call_id": call_id,
+            "request_id": request_of(state.request),
             "input": asked or _arguments(tool),
             "decision": _decision(answer, call_id, tool, scope),
             "updated_input": None if answer is None else answer.get("updated_input"),

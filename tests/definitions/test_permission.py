@@ -66,6 +66,7 @@ def test_what_became_of_it(answers: Any, tool: Any, facts: Any, decision: str) -
     data = shown(PERMISSION, ask(), *answers, others=[(Tool(), tool)], **facts)
     assert data == {
         "call_id": "c1",
+        "request_id": "p1",
         "input": {"c": "rm x"},
         "decision": decision,
         "updated_input": None,
