@@ -75,7 +75,9 @@ class Careful:
             return call()
         except Exception as error:
             words = f"{type(error).__name__}: {error}"
-            self.witness.tell("raised", given, method=method, error=words)
+            stateless = any(label == "state" and value is None for label, value in given)
+            name = "raised-without-state" if stateless else "raised"
+            self.witness.tell(name, given, method=method, error=words)
             raise
 
     def _look_around(

@@ -11,6 +11,7 @@ from typing import Any
 
 from assembler.engine.definition import START, UNNAMED, Definition, GroupDefinition
 from assembler.engine.events import Event, Item
+from assembler.engine.registry import Registry
 from assembler.engine.values import same, thaw
 from assembler.testing.brackets import BOUNDARIES
 from assembler.testing.convergence import Stage, made, told
@@ -65,6 +66,7 @@ def check_definition(  # noqa: PLR0913 - all but the first are named
     if not checked:
         raise TypeError("check_definition: expected a Definition, got none")
     known = [*checked, *others()]
+    Registry(known)  # what an Assembler would not take is told before anything is made up
     _need_data(checked, known, {**events, **(deltas or {})})
     kinds = {(type(each), each.kind) for each in checked}
     often = {name for each in checked if isinstance(each, Definition) for name in each.takes}

@@ -24,6 +24,12 @@ PROBLEMS: dict[str, tuple[str, str]] = {
         "Every item of the types in `takes` reaches `match`, and whatever it takes reaches the "
         "fold: give None for what is not yours, and read with `data.get(…)` what may be missing.",
     ),
+    "raised-without-state": (
+        "`{method}` raised {error}",
+        "`context.state` is None where the START of an object is not loaded: an older page may "
+        "hold it. Begin with `if context.state is None: return None`, or let `match` give START "
+        "for whatever can be the first thing known.",
+    ),
     "impure": (
         "`{method}` gave two different answers for the same arguments",
         "Does it read a clock, randomness or something that it keeps itself? Take the time from "
@@ -201,7 +207,8 @@ class CheckFailed(AssertionError):  # noqa: N818 - what a test says: the check f
 
     def _lines(self) -> list[str]:
         whose = f"{self.kind}: " if self.kind else ""
-        lines = [f"{whose}{self.trouble}.", f"  {self.advice}", ""]
+        lines = [f"{whose}{self.trouble}.", f"  {self.advice}"]
+        lines += [""] if self.details else []
         width = max((len(label) for label, _ in self.details), default=0)
         lines += [f"  {label:{width}}  {text}" for label, text in self.details]
         if self.history:

@@ -292,6 +292,13 @@ class Trusting(Parcel):
         return item.data["name"], START
 
 
+class Unstarted(Parcel):
+    """It shows what nobody has told it about yet."""
+
+    def build(self, context: Any, scope: Any) -> Any:
+        return Node(self.kind, context.id, {"stops": context.state.stops})
+
+
 class Curious(InPlace):
     """It keeps the Reader and asks it later."""
 
@@ -540,6 +547,7 @@ MISTAKES = (
     Mistake(Heap, "forgets-id", "match", "Take the id from a field of the item"),
     Mistake(Speechless, "no-state", "update", "forget to `return`"),
     Mistake(Trusting, "raised", "match", "KeyError: 'name'"),
+    Mistake(Unstarted, "raised-without-state", "build", "`if context.state is None: return None`"),
     Mistake(Curious, "kept-reader", "start", "Ask it there, and keep the answer"),
     Mistake(Later, "late-read", "start", "`reader.complete` was used after `start`"),
     Mistake(Hasty, "extend", "extend", "however the run is cut"),

@@ -12,7 +12,7 @@ import attrs
 import pytest
 from msgspec.structs import replace
 
-from assembler import UPDATE, Definition
+from assembler import UPDATE, Definition, DefinitionError
 from assembler.testing import CheckFailed, check_convergence, check_definition
 from tests.convergence import careless
 from tests.convergence.careless import DELTAS, EVENTS, MISTAKES, Mistake, Parcel, Shelf
@@ -247,6 +247,16 @@ class Named(Parcel):
 def test_what_is_no_definition_is_said(what: Any) -> None:
     said = line_of(TypeError, lambda: check_definition(what, events=EVENTS, deltas=DELTAS))
     assert "expected a Definition" in said
+
+
+def test_what_no_assembler_takes_is_said_as_it_says_it() -> None:
+    class Nameless(Definition):
+        takes = Parcel.takes
+
+    said = line_of(
+        DefinitionError, lambda: check_definition(Nameless(), events=EVENTS, deltas=DELTAS)
+    )
+    assert "Nameless has no kind" in said
 
 
 @pytest.mark.parametrize("data", [7, "text", [], lambda spot: {}])
