@@ -260,7 +260,8 @@ class Turn(TurnFace):
 class Conversation(ConversationFace):
     """One conversation that a backend works on and people watch. Made by `Conversations.open`.
 
-    `sync` is the same without a loop: its calls block while the store works.
+    `sync` is the same without a loop: its calls block while the store works. `session` holds it
+    together, and takes events and deltas of your own (a title, what a Definition of yours takes).
     """
 
     def __init__(

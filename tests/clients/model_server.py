@@ -15,16 +15,19 @@ from msgspec import Struct
 
 __all__ = ["ModelServer", "Reply", "anthropic_reply", "openai_reply"]
 
-HEAD = "HTTP/1.1 {status} X\r\ncontent-type: {type}\r\nconnection: close\r\n\r\n"
+HEAD = "HTTP/1.1 {status} X\r\ncontent-type: {type}\r\n{length}connection: close\r\n\r\n"
+MORE_THAN_COMES = "content-length: 1000000\r\n"
 
 
 class Reply(Struct, frozen=True):
-    """What is sent; `hangs`: and then nothing more, until the client goes."""
+    """What is sent; `hangs`: and then nothing more, until the client goes; `breaks`: the connection
+    is gone before its end."""
 
     pieces: tuple[bytes, ...] = ()
     status: int = 200
     type: str = "text/event-stream"
     hangs: bool = False
+    breaks: bool = False
 
 
 def failure(status: int, kind: str) -> Reply:
@@ -144,7 +147,9 @@ class ModelServer:
             length = int(head.partition("content-length: ")[2].partition("\r\n")[0])
             self.requests.append(json.loads(await reader.readexactly(length)))
             reply = self.replies.pop(0)
-            writer.write(HEAD.format(status=reply.status, type=reply.type).encode())
+            promised = MORE_THAN_COMES if reply.breaks else ""
+            head = HEAD.format(status=reply.status, type=reply.type, length=promised)
+            writer.write(head.encode())
             for piece in reply.pieces:
                 writer.write(piece)
                 await writer.drain()

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from assembler import apply
 from assembler.stores import MemoryStore, SQLiteStore
@@ -202,6 +203,36 @@ def test_an_error_before_the_answer_and_a_broken_answer_are_tried_again(kind: st
             check_shown(some)
 
     play(kind, replies, test)
+
+
+def test_a_connection_that_breaks_in_mid_stream_is_tried_again() -> None:
+    """With the README's example, whose SDK lets its HTTP client tell of it."""
+    torn = replace(anthropic_reply("I lo", [CALL], end=False), breaks=True)
+
+    async def test(backend: Backend, store: Any) -> None:
+        async with Conversations(store, catalog()) as conversations:
+            some = await conversations.open("demo")
+            await backend.answer(some, "What is in this folder?")
+            assert types(store, "demo").count("llm/retry") == 1
+            assert some.view()["turn-tail:1"].data["status"] == "completed"
+            check_shown(some)
+
+    play("anthropic", [torn, anthropic_reply("Nothing.")], test)
+
+
+def test_a_tool_that_nobody_has_is_told_to_the_model() -> None:
+    """With the README's example: the turn goes on."""
+    call = ("call_abc123", "no_such_tool", {})
+
+    async def test(backend: Backend, store: Any) -> None:
+        async with Conversations(store, catalog()) as conversations:
+            some = await conversations.open("demo")
+            await backend.answer(some, "What is in this folder?")
+            assert some.view()["tool:call_abc123"].data["outcome"] == "failed"
+            assert some.view()["turn-tail:1"].data["status"] == "completed"
+            check_shown(some)
+
+    play("anthropic", [anthropic_reply("", [call]), anthropic_reply("Sorry.")], test)
 
 
 def test_an_error_that_stays_ends_the_turn_and_the_next_one_goes_on(kind: str) -> None:
