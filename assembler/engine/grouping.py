@@ -146,8 +146,9 @@ class Grouping:
         self._nodes = nodes
         self._asked: dict[str, _Asked] = {}
         """Of each member what the Definition said."""
-        self._runs: Any = SortedDict()
-        """The runs by their first spot."""
+        self._runs: Any = None
+        """The runs by their first spot. Most conversations that are held have none, and no place
+        for them."""
         self._failed: set[str] = set()
         self._unsummed: set[str] = set()
         self._formed = 0
@@ -386,6 +387,8 @@ class Grouping:
             self._failed.discard(key)
         for key, asked in found.asked.items():
             self._remember(key, asked)
+        if found.runs and self._runs is None:
+            self._runs = SortedDict()
         for run in found.runs:
             self._runs[run.first] = run
             self.groups[run.group.key] = run.group
@@ -423,7 +426,7 @@ class Grouping:
             wrong.append(f"groups of {kind}: {held} instead of {runs}")
         if set(self._asked) != set(chain.from_iterable(runs)):
             wrong.append(f"groups of {kind}: what a member told is not known")
-        for spot, known in self._runs.items():
+        for spot, known in (self._runs or {}).items():
             group: Group = known.group
             if self.groups.get(group.key) is not group or known.first != spot:
                 wrong.append(f"groups of {kind}: {group.key} is not where it is looked for")
