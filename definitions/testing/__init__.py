@@ -1,4 +1,4 @@
-"""The public kit for people who add to this package: what every protocol must keep.
+"""The public kit for people who add to this package: what every protocol and provider must keep.
 
 Needs Hypothesis (`pip install conversation-assembler[testing]`). Not here: checks of Definitions,
 which know no business (`assembler.testing`).
@@ -6,6 +6,7 @@ which know no business (`assembler.testing`).
 
 from __future__ import annotations
 
+from definitions.testing.adapters import check_provider
 from definitions.testing.encoders import About, Client, check_encoder
 
-__all__ = ["About", "Client", "check_encoder"]
+__all__ = ["About", "Client", "check_encoder", "check_provider"]
