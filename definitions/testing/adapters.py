@@ -280,7 +280,7 @@ class _Check:
             chunk = self.stream.chunks[at].data
             self._check_siblings(at, [], [blanked(chunk, odd) for odd in _ODD])
             for rest, put in without_siblings(chunk):
-                self._check_siblings(at, [rest], [put(odd) for odd in (None, 7, "?", [], {})])
+                self._check_siblings(at, [rest], [put(odd) for odd in _ODD])
 
     def _check_siblings(self, at: int, rest: list[Any], spoilt: list[Any]) -> None:
         """Whatever stands in the place of a chunk, all that is there with `rest` there stays.

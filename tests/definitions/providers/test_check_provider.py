@@ -213,7 +213,7 @@ FAULTS = {
     EndsUnasked: "broken off behind .* is ready",
     ForgetsErrors: "followed by an error behind .* is ready",
     Trusting: "raised KeyError",
-    CostsSiblings: "it costs read .*, which is none of its own",
+    CostsSiblings: "it costs read, which is none of its own",
     Quadratic: "not linear",
     Forgetful: "finish, asked again, says something else",
     SeesCuts: "than as decoded chunks",
