@@ -116,7 +116,9 @@ class Answer:
         if not (isinstance(value, str) and value):
             return
         self.goes_on()
-        self._tell(block, block.halves.take(value))
+        fragment = block.halves.take(value)
+        if fragment:
+            self._tell(block, fragment)
 
     def say_whole(self, block: TextBlock, value: object) -> None:
         """Learn all of a block's text at once: what is missing at its end is added, no more."""
@@ -126,10 +128,9 @@ class Answer:
             self.say(block, told[block.length :])
 
     def _tell(self, block: TextBlock, fragment: str) -> None:
-        if fragment:
-            block.fragments.append(fragment)
-            block.length += len(fragment)
-            self._emit(block.type, {"block": block.number, "text": fragment})
+        block.fragments.append(fragment)
+        block.length += len(fragment)
+        self.pieces.append(Piece(block.type, {"block": block.number, "text": fragment}))
 
     def keep(self, raw: Mapping[str, Any]) -> RawBlock:
         """Begin a block that is kept as it is; until it is closed its `raw` may grow."""
@@ -261,7 +262,9 @@ class Answer:
         if isinstance(block, CallBlock):
             self._close_call(block)
         elif isinstance(block, TextBlock):
-            self._tell(block, block.halves.rest())
+            rest = block.halves.rest()
+            if rest:
+                self._tell(block, rest)
             if block.type == "text" and block.extra:
                 self._emit("block-end", {"block": block.number, "value": block.value()})
         elif block.call is None:
@@ -331,7 +334,8 @@ class Answer:
             data["name"] = call.told_name = call.name
             if call.parent:
                 data["parent_call_id"] = call.parent
-        self._emit("tool-call", {**data, "arguments": fragment})
+        data["arguments"] = fragment
+        self._emit("tool-call", data)
 
     # -- usage and the end -----------------------------------------------------------------
 
@@ -348,7 +352,9 @@ class Answer:
 
         What is empty says nothing; of two values the later counts.
         """
-        self.source.update({field: plain(value) for field, value in fields.items() if value})
+        for field, value in fields.items():
+            if value and not (type(value) is str and self.source.get(field) == value):
+                self.source[field] = plain(value)
 
     def stop(self, reason: str, detail: object = None) -> None:
         """Learn why it stopped, in our word and the provider's. The last word counts."""

@@ -7,15 +7,17 @@ they can do and never by importing it. Not here: what a chunk says (the adapters
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec import json as quick_json
 
 from definitions.providers.framing import Frame, Frames
 
 __all__ = ["Chunk", "Chunks"]
 
+_quick = quick_json.Decoder().decode
 _LAST_WORD = "[DONE]"
 _ERROR = "error"
 """The event whose payload counts even when it is mere text."""
@@ -44,37 +46,45 @@ class Chunks:
     def feed(self, given: object) -> Iterator[Chunk]:
         """Give the chunks that are whole now; `TypeError` for what no provider can have given."""
         if isinstance(given, (bytes, bytearray, memoryview)):
-            yield from _read(self._frames.feed(bytes(given)))
-        elif isinstance(given, str):
-            yield from _read(self._frames.feed(given.encode("utf-8", "surrogatepass")))
-        elif isinstance(given, (list, tuple)):
-            for one in given:
-                yield from self.feed(one)
-        elif given is not None:
-            yield _decoded(given)
+            return _read(self._frames.feed(bytes(given)))
+        if isinstance(given, str):
+            return _read(self._frames.feed(given.encode("utf-8", "surrogatepass")))
+        if isinstance(given, (list, tuple)):
+            return (chunk for one in given for chunk in self.feed(one))
+        return iter(()) if given is None else iter((_decoded(given),))
 
     def rest(self) -> Iterator[Chunk]:
         """Nothing follows: give what stands whole at the end of the bytes."""
         return (chunk for chunk in _read(self._frames.rest()) if chunk.data is not None)
 
 
-def _read(frames: Iterator[Frame]) -> Iterator[Chunk]:
-    for frame in frames:
-        chunk = _parsed(frame)
-        if chunk is not None:
-            yield chunk
+def _read(frames: Iterable[Frame]) -> Iterator[Chunk]:
+    return filter(None, map(_parsed, frames))
 
 
 def _parsed(frame: Frame) -> Chunk | None:
-    """Read a payload; None for what was not meant to be an object (a sign of life)."""
-    if frame.data.strip() == _LAST_WORD:
+    """Read a payload; None for what was not meant to be an object (a sign of life).
+
+    The quick reader refuses what no JSON may hold (half characters, endless numbers); the patient
+    one reads whatever a server may have written.
+    """
+    try:
+        value = _quick(frame.raw)
+    except (DecodeError, RecursionError):
+        return _patiently_parsed(frame)
+    return Chunk(value, frame.event) if type(value) is dict else _patiently_parsed(frame)
+
+
+def _patiently_parsed(frame: Frame) -> Chunk | None:
+    data = frame.data
+    if data.strip() == _LAST_WORD:
         return Chunk({}, frame.event, is_last_word=True)
     try:
-        value = json.loads(frame.data)
+        value = json.loads(data)
     except (ValueError, RecursionError):
         if frame.event != _ERROR:
-            return Chunk(None, frame.event) if frame.data.lstrip()[:1] == "{" else None
-        value = frame.data
+            return Chunk(None, frame.event) if data.lstrip()[:1] == "{" else None
+        value = data
     if frame.event == _ERROR and not isinstance(value, dict):
         value = {"error": value}
     return Chunk(value, frame.event) if isinstance(value, dict) else None
@@ -97,7 +107,8 @@ def _decoded(given: object) -> Chunk:
                 return Chunk(value)
     payload = getattr(given, "data", None)
     if isinstance(payload, str):  # an event that a library took out of its stream
-        return _parsed(Frame(payload, getattr(given, "event", None))) or Chunk({})
+        raw = payload.encode("utf-8", "surrogatepass")
+        return _parsed(Frame(raw, getattr(given, "event", None))) or Chunk({})
     msg = f"a chunk: expected bytes, text, an object of JSON or of an SDK, got {type(given)}"
     raise TypeError(msg)
 

@@ -1,6 +1,6 @@
 """Bytes of a stream, cut anywhere -> the payloads in it: an event stream (SSE), or JSON.
 
-Lines are cut as bytes and decoded whole, so that no cut can be seen. Linear in the bytes. The rules
+Lines are cut as bytes and read whole, so that no cut can be seen. Linear in the bytes. The rules
 of an event stream are those of WHATWG HTML, "Server-sent events", with one leniency: what stands
 at the very end without its blank line is given as well. Not here: what a payload says (`chunks`).
 """
@@ -16,22 +16,26 @@ from msgspec import Struct
 __all__ = ["Frame", "Frames"]
 
 _BOM = b"\xef\xbb\xbf"
-_LINE_END = re.compile(rb"\r\n|\n|\r")
 _NOTHING_YET = re.compile(rb"\A(?:[ \t\r\n]|" + _BOM + rb")+")
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
 
 
 class Frame(Struct, frozen=True):
-    """One payload as text, and the name of its event where the stream gives one."""
+    """One payload as its bytes, and the name of its event where the stream gives one."""
 
-    data: str
+    raw: bytes
     event: str | None = None
+
+    @property
+    def data(self) -> str:
+        """The payload as text."""
+        return _decoded(self.raw)
 
 
 class _Framing(Protocol):
-    def feed(self, data: bytes) -> Iterator[Frame]: ...
+    def feed(self, data: bytes) -> list[Frame]: ...
 
-    def rest(self) -> Iterator[Frame]: ...
+    def rest(self) -> list[Frame]: ...
 
 
 class Frames:
@@ -47,20 +51,19 @@ class Frames:
         self._opening = b""
         self._framing: _Framing | None = None
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: bytes) -> list[Frame]:
         """Give the payloads that are whole now."""
         if self._framing is None:
             data = _NOTHING_YET.sub(b"", self._opening + data)
             if len(data) < len(_BOM) and _BOM.startswith(data):
                 self._opening = data
-                return
+                return []
             self._framing = _framing_of(data[:1])
-        yield from self._framing.feed(data)
+        return self._framing.feed(data)
 
-    def rest(self) -> Iterator[Frame]:
+    def rest(self) -> list[Frame]:
         """The stream is over: give what stands at its end."""
-        if self._framing is not None:
-            yield from self._framing.rest()
+        return [] if self._framing is None else self._framing.rest()
 
 
 def _framing_of(first: bytes) -> _Framing:
@@ -78,24 +81,26 @@ class _Lines:
         self._parts: list[bytes] = []
         self._after_cr = False
 
-    def feed(self, data: bytes) -> Iterator[str]:
+    def feed(self, data: bytes) -> list[bytes]:
+        if self._after_cr and data:
+            data, self._after_cr = data.removeprefix(b"\n"), False
         if not data:
-            return
-        if self._after_cr:
-            data = data.removeprefix(b"\n")
-        at = 0
-        for end in _LINE_END.finditer(data):
-            self._parts.append(data[at : end.start()])
-            at = end.end()
-            yield self.rest()
-        self._after_cr = data.endswith(b"\r")
-        if at < len(data):
-            self._parts.append(data[at:])
+            return []
+        lines = data.splitlines()  # of bytes: at CRLF, LF and CR alone
+        last = data[-1:]
+        self._after_cr = last == b"\r"
+        unended = lines.pop() if last not in b"\r\n" else b""
+        if lines and self._parts:
+            lines[0] = b"".join((*self._parts, lines[0]))
+            self._parts = []
+        if unended:
+            self._parts.append(unended)
+        return lines
 
-    def rest(self) -> str:
+    def rest(self) -> bytes:
         line = b"".join(self._parts)
         self._parts = []
-        return _decoded(line)
+        return line
 
 
 def _decoded(line: bytes) -> str:
@@ -114,35 +119,37 @@ class _EventStream:
 
     def __init__(self) -> None:
         self._lines = _Lines()
-        self._data: list[str] = []
+        self._data: list[bytes] = []
         self._event: str | None = None
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
         for line in self._lines.feed(data):
             if line:
                 self._field(line)
+            elif self._data:
+                frames.append(self._dispatch())
             else:
-                yield from self._dispatch()
+                self._event = None
+        return frames
 
-    def rest(self) -> Iterator[Frame]:
+    def rest(self) -> list[Frame]:
         line = self._lines.rest()
         if line:
             self._field(line)
-        yield from self._dispatch()
+        return [self._dispatch()] if self._data else []
 
-    def _field(self, line: str) -> None:
-        name, _, value = line.partition(":")  # a comment is a field without a name
-        value = value.removeprefix(" ")
-        if name == "data":
-            self._data.append(value)
-        elif name == "event":
-            self._event = value or None
+    def _field(self, line: bytes) -> None:
+        name, _, value = line.partition(b":")  # a comment is a field without a name
+        if name == b"data":
+            self._data.append(value.removeprefix(b" "))
+        elif name == b"event":
+            self._event = _decoded(value.removeprefix(b" ")) or None
 
-    def _dispatch(self) -> Iterator[Frame]:
-        data, event = self._data, self._event
+    def _dispatch(self) -> Frame:
+        frame = Frame(b"\n".join(self._data), self._event)
         self._data, self._event = [], None
-        if data:
-            yield Frame("\n".join(data), event)
+        return frame
 
 
 class _JsonLines:
@@ -150,21 +157,20 @@ class _JsonLines:
 
     def __init__(self) -> None:
         self._lines = _Lines()
-        self._value: list[str] = []
+        self._value: list[bytes] = []
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
-        for line in self._lines.feed(data):
-            yield from self._take(line)
+    def feed(self, data: bytes) -> list[Frame]:
+        return [frame for line in self._lines.feed(data) for frame in self._take(line)]
 
-    def rest(self) -> Iterator[Frame]:
-        yield from self._take(self._lines.rest())
+    def rest(self) -> list[Frame]:
+        return [*self._take(self._lines.rest())]
 
-    def _take(self, line: str) -> Iterator[Frame]:
-        if self._value or line.rstrip() == "{":  # an answer that was not streamed, indented
+    def _take(self, line: bytes) -> Iterator[Frame]:
+        if self._value or line.rstrip() == b"{":  # an answer that was not streamed, indented
             self._value.append(line)
-            if line.rstrip() != "}":
+            if line.rstrip() != b"}":
                 return
-            line = "\n".join(self._value)
+            line = b"\n".join(self._value)
             self._value = []
         if line:
             yield Frame(line)
@@ -180,9 +186,10 @@ class _Elements:
         self._depth = 0
         self._in_string = self._escaped = False
 
-    def feed(self, data: bytes) -> Iterator[Frame]:
+    def feed(self, data: bytes) -> list[Frame]:
+        frames: list[Frame] = []
         if not data:
-            return
+            return frames
         start, at = 0, 0
         if self._escaped:
             self._escaped, at = False, 1
@@ -204,14 +211,15 @@ class _Elements:
                 self._depth -= 1
                 if self._depth == 1:
                     self._parts.append(data[start:at])
-                    yield self._whole()
+                    frames.append(self._whole())
         if self._depth > 1:
             self._parts.append(data[start:])
+        return frames
 
-    def rest(self) -> Iterator[Frame]:
-        return iter(())
+    def rest(self) -> list[Frame]:
+        return []
 
     def _whole(self) -> Frame:
         element = b"".join(self._parts)
         self._parts = []
-        return Frame(_decoded(element))
+        return Frame(element)

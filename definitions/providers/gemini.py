@@ -116,11 +116,11 @@ class Gemini(Adapter):
     # -- parts -----------------------------------------------------------------------------
 
     def _on_part(self, part: Mapping[str, Any]) -> None:
-        for field, handler in self._PARTS.items():
-            if part.get(field) is not None:
-                handler(self, part)
-                return
-        if part.keys() - {_SIGNATURE, "thought"}:
+        told = [field for field in part if field in self._PARTS and part[field] is not None]
+        if told:
+            first = told[0] if len(told) == 1 else next(filter(told.__contains__, self._PARTS))
+            self._PARTS[first](self, part)
+        elif part.keys() - {_SIGNATURE, "thought"}:
             self.answer.close(self.answer.keep(part))
         else:
             self._on_text(part)

@@ -56,7 +56,8 @@ class MessageEvents:
 
     def take(self, chunk: Mapping[str, Any], event: str | None) -> None:
         """Take one event; `event` is its type when it does not say so itself."""
-        handler = self._EVENTS.get(text(chunk.get("type")) or event or "")
+        kind = chunk.get("type")
+        handler = self._EVENTS.get((isinstance(kind, str) and kind) or event or "")
         if handler is not None:
             handler(self, chunk)
         elif is_object(chunk.get("error")):
@@ -90,11 +91,12 @@ class MessageEvents:
     def _on_block_delta(self, chunk: Mapping[str, Any]) -> None:
         delta = mapping(chunk, "delta")
         kind = text(delta.get("type"))
-        block = self._open.get(_index(chunk))
+        index = _index(chunk)
+        block = self._open.get(index)
         if block is None:  # its start was lost, or never sent
             if kind not in self._OPENED_BY:
                 return
-            block = self._open[_index(chunk)] = self._begin(self._OPENED_BY[kind])
+            block = self._open[index] = self._begin(self._OPENED_BY[kind])
         handler = self._DELTAS.get(kind)
         if handler is not None:
             handler(self, block, delta)

@@ -43,6 +43,7 @@ _FAULTS = frozenset(
 )
 """Finish reasons of a response that did not end well."""
 
+_NAMES = (("message_id", "id"), ("model", "model"))
 _REASONING = ("reasoning_content", "reasoning")
 _DETAILS = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """Kinds of OpenRouter's `reasoning_details` that come in pieces, and the field that does."""
@@ -75,7 +76,8 @@ class OpenAIChat(Adapter):
         for place, choice in enumerate(array(chunk.get("choices"))):
             if is_object(choice) and not (natural(choice.get("index", place)) or 0):
                 self._on_choice(choice)
-        self._count(mapping(chunk, "usage") or mapping(chunk, "x_groq", "usage"))
+        if chunk.get("usage") or "x_groq" in chunk:
+            self._count(mapping(chunk, "usage") or mapping(chunk, "x_groq", "usage"))
         error = chunk.get("error")
         if error or event == "error" or chunk.get("object") == "error":
             self.answer.fail(error or chunk)
@@ -98,19 +100,20 @@ class OpenAIChat(Adapter):
 
     def _name(self, chunk: Mapping[str, Any]) -> None:
         """The first id stays: some servers give the last chunks another one."""
-        for ours, theirs in (("message_id", "id"), ("model", "model")):
+        for ours, theirs in _NAMES:
             if ours not in self.answer.source:
                 self.answer.name(**{ours: text(chunk.get(theirs))})
-        self.answer.name(citations=chunk.get("citations"))  # Perplexity: what [1] in the text is
+        if "citations" in chunk:  # Perplexity: what [1] in the text is
+            self.answer.name(citations=chunk["citations"])
 
     def _on_choice(self, choice: Mapping[str, Any]) -> None:
         delta = choice.get("delta")
         if not is_object(delta):
             delta = mapping(choice, "message")
         self._on_reasoning(delta)
-        for field, handler in self._FIELDS.items():
-            if delta.get(field):
-                handler(self, delta[field])
+        told = [field for field in delta if field in _ORDER and delta[field]]
+        for field in sorted(told, key=_ORDER.__getitem__) if len(told) > 1 else told:
+            self._FIELDS[field](self, delta[field])
         self._count(mapping(choice, "usage"))
         self._stop(text(choice.get("finish_reason")))
         if choice.get("error"):
@@ -249,8 +252,10 @@ class OpenAIChat(Adapter):
         if call is None:
             call = self.answer.open_call()
         self._routes.lead(entry, place, call)
-        self.answer.identify(call, hint=entry.get("id"))
-        self.answer.name_more(call, called.get("name"))
+        if entry.get("id"):
+            self.answer.identify(call, hint=entry["id"])
+        if called.get("name"):
+            self.answer.name_more(call, called["name"])
         self.answer.argue(call, called.get("arguments"))
         more = {name: told for name, told in entry.items() if _is_more(name, told)}
         if more:
@@ -267,6 +272,10 @@ class OpenAIChat(Adapter):
         "tool_calls": _on_tool_calls,
         "function_call": _on_function_call,
     }
+
+
+_ORDER = {field: place for place, field in enumerate(OpenAIChat._FIELDS)}  # noqa: SLF001 - its own
+"""In which order the fields of one delta are read."""
 
 
 class _Routes:
