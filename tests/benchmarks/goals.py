@@ -1,7 +1,7 @@
 """The goals: one function each, which measures at a given size and gives rows.
 
-Not here: what is shown and sent (`showing`), how (`measure`, `contenders`), out of what
-(`workloads`).
+Not here: what is shown and sent (`showing`), what providers send (`providing`), how (`measure`,
+`contenders`), out of what (`workloads`).
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ from tests.benchmarks.measure import (
     resident,
     traced,
 )
+from tests.benchmarks.providing import beside_sdks, providing
 from tests.benchmarks.showing import grouping
 
 __all__ = ["FULL", "GOALS", "SMALL", "Sizes", "opened", "retiring"]
@@ -66,10 +67,13 @@ class Sizes(Struct, frozen=True):
     assemblers: int
     followers: int
     frames: int
+    words: int = 16_000
+    few_words: int = 2_000
+    sdk_words: int = 1_000
 
 
 FULL = Sizes(5, 64_000, 1_000, 10_000, 100, 10_000, 100_000, 1_000_000, 4_000, 1_000, 100, 300)
-SMALL = Sizes(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4)
+SMALL = Sizes(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4, 40, 10, 10)
 
 
 def opened(definitions: Any, log: int = 0) -> Callable[[], Assembler]:
@@ -497,5 +501,7 @@ GOALS: Mapping[str, Callable[[Sizes], list[Row]]] = {
     "long-log": long_log,
     "one-load": one_load,
     "following": following,
+    "providing": providing,
+    "beside-sdks": beside_sdks,
 }
 """In the order in which they are told."""

@@ -17,10 +17,17 @@ from tests.benchmarks.contenders import CATALOG, folded, paged, read_each, read_
 from tests.benchmarks.following import followed, frames
 from tests.benchmarks.goals import FULL, GOALS, SMALL, opened, retiring
 from tests.benchmarks.measure import Prepare, calls, table
+from tests.benchmarks.providing import STREAMS, given, stream, wire
 from tests.benchmarks.showing import GROUP, GROUPS, appending, changing
 
 
-@pytest.mark.parametrize("name", GOALS)
+SLOW = {"beside-sdks"}  # to import the SDKs alone takes seconds
+NAMES = [
+    pytest.param(name, marks=[pytest.mark.deep] if name in SLOW else [], id=name) for name in GOALS
+]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_goal(name: str, pytestconfig: pytest.Config, capsys: pytest.CaptureFixture[str]) -> None:
     full = bool(pytestconfig.getoption("benchmark_enable", default=False))
     rows = GOALS[name](FULL if full else SMALL)
@@ -93,3 +100,11 @@ def test_followers_that_are_stalled_cost_no_calls() -> None:
         return whole - half
 
     assert cost(50) < 1.02 * cost(0)
+
+
+@pytest.mark.parametrize("provider", STREAMS)
+def test_an_answer_costs_calls_in_its_length(provider: str) -> None:
+    for what in STREAMS[provider]:
+        parts = [wire(stream(provider, what, count)) for count in (400, 800)]
+        short, long = (calls(given(provider, each)()) for each in parts)
+        assert long < 2.1 * short
