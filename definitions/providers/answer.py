@@ -56,6 +56,7 @@ class Answer:
     __slots__ = (
         "_calls",
         "_lost",
+        "_marked",
         "_namesakes",
         "blocks",
         "broken",
@@ -88,6 +89,8 @@ class Answer:
         """Something could not be read, and the response went on: there is a hole."""
         self.ended = False
         self._lost = False
+        self._marked = False
+        """Something was said that whatever goes on takes back, or makes a hole."""
         self._calls = 0
         self._namesakes: dict[str, _Namesakes] = {}
 
@@ -115,7 +118,8 @@ class Answer:
         """Add a fragment to a block."""
         if not (isinstance(value, str) and value):
             return
-        self.goes_on()
+        if self._marked:
+            self.goes_on()
         fragment = block.halves.take(value)
         if fragment:
             self._tell(block, fragment)
@@ -220,7 +224,8 @@ class Answer:
         if not isinstance(value, str):
             self.argue_whole(call, value)
         elif value:
-            self.goes_on()
+            if self._marked:
+                self.goes_on()
             self._argue(call, call.halves.take(value))
 
     def _argue(self, call: CallBlock, piece: str) -> None:
@@ -358,23 +363,26 @@ class Answer:
 
     def stop(self, reason: str, detail: object = None) -> None:
         """Learn why it stopped, in our word and the provider's. The last word counts."""
+        self._marked = True
         self.stop_reason = reason
         self.stop_detail = text(detail) or None
 
     def end(self) -> None:
         """The provider says that the response is whole. Whatever follows takes it back."""
+        self._marked = True
         self.broken = self.broken or self._lost
         self.ended = True
 
     def goes_on(self) -> None:
         """Something comes: an end that was marked before it was none."""
+        self._marked = False
         self.broken = self.broken or self._lost
         self.ended = False
         self.stop_reason = self.stop_detail = None
 
     def lose(self) -> None:
         """A chunk could not be read. Behind the end it costs nothing, if it was the last."""
-        self._lost = True
+        self._marked = self._lost = True
 
     def fail(self, error: object = None) -> None:
         """The provider says that the response failed."""

@@ -8,7 +8,7 @@ at the very end without its blank line is given as well. Not here: what a payloa
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Protocol
 
 from msgspec import Struct
@@ -20,7 +20,7 @@ _NOTHING_YET = re.compile(rb"\A(?:[ \t\r\n]|" + _BOM + rb")+")
 _STRUCTURE = re.compile(rb'["\\{}\[\]]')
 
 
-class Frame(Struct, frozen=True):
+class Frame(Struct, frozen=True, gc=False):
     """One payload as its bytes, and the name of its event where the stream gives one."""
 
     raw: bytes
@@ -123,33 +123,25 @@ class _EventStream:
         self._event: str | None = None
 
     def feed(self, data: bytes) -> list[Frame]:
-        frames: list[Frame] = []
-        for line in self._lines.feed(data):
-            if line:
-                self._field(line)
-            elif self._data:
-                frames.append(self._dispatch())
-            else:
-                self._event = None
-        return frames
+        return self._take(self._lines.feed(data))
 
     def rest(self) -> list[Frame]:
-        line = self._lines.rest()
-        if line:
-            self._field(line)
-        return [self._dispatch()] if self._data else []
+        return self._take((self._lines.rest(), b""))
 
-    def _field(self, line: bytes) -> None:
-        name, _, value = line.partition(b":")  # a comment is a field without a name
-        if name == b"data":
-            self._data.append(value.removeprefix(b" "))
-        elif name == b"event":
-            self._event = _decoded(value.removeprefix(b" ")) or None
-
-    def _dispatch(self) -> Frame:
-        frame = Frame(b"\n".join(self._data), self._event)
-        self._data, self._event = [], None
-        return frame
+    def _take(self, lines: Iterable[bytes]) -> list[Frame]:
+        frames = []
+        for line in lines:
+            name, _, value = line.partition(b":")  # a comment is a field without a name
+            if name == b"data":
+                self._data.append(value.removeprefix(b" "))
+            elif name == b"event":
+                self._event = _decoded(value.removeprefix(b" ")) or None
+            elif not line:
+                if self._data:
+                    frames.append(Frame(b"\n".join(self._data), self._event))
+                    self._data = []
+                self._event = None
+        return frames
 
 
 class _JsonLines:

@@ -34,6 +34,7 @@ _STOP_REASONS = {
 """All others (`MALFORMED_FUNCTION_CALL`, `UNEXPECTED_TOOL_CALL`, `OTHER`, …) are failures."""
 
 _SOURCES = ("groundingMetadata", "citationMetadata", "urlContextMetadata")
+_SOURCES_ALL = frozenset(_SOURCES)
 _SIGNATURE = "thoughtSignature"
 
 _OnPart = Callable[["Gemini", Mapping[str, Any]], None]
@@ -86,6 +87,8 @@ class Gemini(Adapter):
 
     def _keep_sources(self, candidate: Mapping[str, Any]) -> bool:
         """Keep what the answer rests on: the last of each kind. Says whether it was at its end."""
+        if _SOURCES_ALL.isdisjoint(candidate):
+            return False
         told = {name: candidate[name] for name in _SOURCES if is_object(candidate.get(name))}
         if not told:
             return False

@@ -257,9 +257,10 @@ class OpenAIChat(Adapter):
         if called.get("name"):
             self.answer.name_more(call, called["name"])
         self.answer.argue(call, called.get("arguments"))
-        more = {name: told for name, told in entry.items() if _is_more(name, told)}
-        if more:
-            call.extra["raw"] = plain({**call.extra.get("raw", {}), **more})
+        if not _MODELLED.issuperset(entry):
+            more = {name: told for name, told in entry.items() if _is_more(name, told)}
+            if more:
+                call.extra["raw"] = plain({**call.extra.get("raw", {}), **more})
 
     _FIELDS: ClassVar[Mapping[str, _OnField]] = {
         "reasoning_details": _on_details,

@@ -19,19 +19,27 @@ from definitions.providers.response_items import Call, Item, Items, Prose, ids_o
 __all__ = ["OpenAIResponses"]
 
 _TEXTS = {
-    "response.output_text": ("message", "content", "text"),
-    "response.refusal": ("message", "content", "refusal"),
-    "response.reasoning_text": ("reasoning", "content", "text"),
-    "response.reasoning_summary_text": ("reasoning", "summary", "text"),
+    f"response.{written}.{what}": (what, *place)
+    for written, place in {
+        "output_text": ("message", "content", "text"),
+        "refusal": ("message", "content", "refusal"),
+        "reasoning_text": ("reasoning", "content", "text"),
+        "reasoning_summary_text": ("reasoning", "summary", "text"),
+    }.items()
+    for what in ("delta", "done")
 }
 """Events of text: the type of their item, where in it they write, the field of the whole text."""
 
 _ARGUMENTS = {
-    "response.function_call_arguments": ("function_call", "arguments"),
-    "response.custom_tool_call_input": ("custom_tool_call", "input"),
-    "response.mcp_call_arguments": ("mcp_call", "arguments"),
-    "response.code_interpreter_call_code": ("code_interpreter_call", "code"),
-    "response.apply_patch_call_operation_diff": ("apply_patch_call", "diff"),
+    f"response.{written}.{what}": (what, *place)
+    for written, place in {
+        "function_call_arguments": ("function_call", "arguments"),
+        "custom_tool_call_input": ("custom_tool_call", "input"),
+        "mcp_call_arguments": ("mcp_call", "arguments"),
+        "code_interpreter_call_code": ("code_interpreter_call", "code"),
+        "apply_patch_call_operation_diff": ("apply_patch_call", "diff"),
+    }.items()
+    for what in ("delta", "done")
 }
 """Events of arguments: the type of their item, the field of the whole text."""
 
@@ -56,13 +64,12 @@ class OpenAIResponses(Adapter):
 
     def take(self, chunk: Mapping[str, Any], event: str | None) -> None:
         kind = text(chunk.get("type")) or event or ""
-        subject, _, what = kind.rpartition(".")
-        if kind in self._EVENTS:
+        if kind in _ARGUMENTS:
+            self._on_arguments(chunk, *_ARGUMENTS[kind])
+        elif kind in _TEXTS:
+            self._on_text(chunk, *_TEXTS[kind])
+        elif kind in self._EVENTS:
             self._EVENTS[kind](self, {**chunk, "type": kind})
-        elif what in ("delta", "done") and subject in _TEXTS:
-            self._on_text(chunk, what, *_TEXTS[subject])
-        elif what in ("delta", "done") and subject in _ARGUMENTS:
-            self._on_arguments(chunk, what, *_ARGUMENTS[subject])
         elif chunk.get("object") == "response":
             self._on_created({"response": chunk})
             self._on_end({"response": chunk})

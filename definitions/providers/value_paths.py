@@ -40,6 +40,8 @@ class ValuePaths:
         self.is_broken = False
         self.is_in_order = True
         self._path: Path = ()
+        self._written: object = None
+        self._known: Path | None = None
         self._string: list[str] | None = None
         self._place: tuple[Any, Any] = (self.value, None)
 
@@ -50,7 +52,7 @@ class ValuePaths:
         return added if added and self.is_in_order else ""
 
     def _added(self, told: Mapping[str, Any]) -> str | None:
-        path = _steps(told.get("jsonPath"))
+        path = self._read(told.get("jsonPath"))
         if path is None:
             return None
         if self._string is not None and path == self._path:
@@ -60,6 +62,13 @@ class ValuePaths:
         if added is None or self._string is None or told.get("willContinue") is True:
             return added
         return added + self._end_string()
+
+    def _read(self, path: object) -> Path | None:
+        """Read a path; the pieces of a long text all have the same one."""
+        if path != self._written:
+            self._known = _steps(path)
+            self._written = path
+        return self._known
 
     def _continue(self, written: object) -> str | None:
         if self._string is None or not isinstance(written, str):

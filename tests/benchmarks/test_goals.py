@@ -20,7 +20,6 @@ from tests.benchmarks.measure import Prepare, calls, table
 from tests.benchmarks.providing import STREAMS, given, stream, wire
 from tests.benchmarks.showing import GROUP, GROUPS, appending, changing
 
-
 SLOW = {"beside-sdks"}  # to import the SDKs alone takes seconds
 NAMES = [
     pytest.param(name, marks=[pytest.mark.deep] if name in SLOW else [], id=name) for name in GOALS
