@@ -131,16 +131,17 @@ class _EventStream:
     def _take(self, lines: Iterable[bytes]) -> list[Frame]:
         frames = []
         for line in lines:
+            if not line:
+                if self._data:
+                    frames.append(Frame(b"\n".join(self._data), self._event))
+                    self._data = []
+                self._event = None
+                continue
             name, _, value = line.partition(b":")  # a comment is a field without a name
             if name == b"data":
                 self._data.append(value.removeprefix(b" "))
             elif name == b"event":
                 self._event = _decoded(value.removeprefix(b" ")) or None
-            elif not line:
-                if self._data:
-                    frames.append(Frame(b"\n".join(self._data), self._event))
-                    self._data = []
-                self._event = None
         return frames
 
 
