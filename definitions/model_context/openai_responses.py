@@ -167,7 +167,7 @@ def _call(call: Call, call_id: str, *, own: bool) -> _Item:
 def _result(call: Call, call_id: str, *, own: bool) -> _Item:
     kind = _kind(call, own=own)
     item: _Item = {"type": kind + _OUTPUT, "call_id": call_id}
-    if own and kind == _FUNCTION and call.raw.get("caller"):
+    if own and _is_spelled(call) and call.raw.get("caller"):
         item["caller"] = thaw(call.raw["caller"])
     return {**item, **_OUTPUTS[kind](call)}
 

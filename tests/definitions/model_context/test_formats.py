@@ -404,6 +404,23 @@ def test_responses_gets_the_tools_back_that_it_ran() -> None:
     assert [item["type"] for item in given(log, "anthropic")[1]["content"]] == ["text"]
 
 
+@pytest.mark.parametrize("kind", ["function", "custom_tool", "shell", "apply_patch"])
+def test_responses_is_told_with_an_output_who_made_its_call(kind: str) -> None:
+    caller = {"type": "program", "caller_id": "call_p"}
+    item = {"type": f"{kind}_call", "caller": caller}
+    log = Log().starts("go").says(call("c1", raw=item), provider="openai_responses")
+    told = given(log.results("c1", "x"), "openai_responses")
+    assert [each["type"] for each in told[1:]] == [f"{kind}_call", f"{kind}_call_output"]
+    assert told[1]["caller"] == told[2]["caller"] == caller
+
+
+def test_responses_is_told_no_caller_of_a_call_that_it_cannot_have_made() -> None:
+    item = {"type": "tool_use", "caller": {"tool_id": "c2"}}
+    log = Log().starts("go").says(call("c1", raw=item), provider="openai_responses")
+    told = given(log.results("c1", "x"), "openai_responses")
+    assert not any("caller" in each for each in told)
+
+
 def test_responses_gets_its_other_calls_back_as_what_they_were() -> None:
     log = (
         Log()
