@@ -72,7 +72,8 @@ class AttemptCore:
         if not self.is_open or live is None or reads is None:
             return
         for piece in reads.feed(given):
-            live.emit(piece.type, piece.data)
+            if live.outcome is None:  # else its turn was left meanwhile, or all was closed
+                live.emit(piece.type, piece.data)
 
     def hints(self) -> list[Hint]:
         """Give the calls whose arguments have become complete since this was asked."""
@@ -125,10 +126,10 @@ class AttemptCore:
             self._live.settle(Outcome.INTERRUPTED)
 
     def _finish(self) -> Response:
-        """No more is taken."""
+        """No more is taken. Its step is told when it is known what became of it: until then no
+        other attempt may begin."""
         assert self._adapter is not None  # noqa: S101 - it is open
         self.is_open = False
-        self.step.ends(self)
         self.response = response = self._adapter.finish()
         self.why = response.why
         return response
@@ -140,6 +141,7 @@ class AttemptCore:
             outcome = Outcome.COMPLETED
         finally:
             self._settle(outcome)
+            self.step.ends(self)
         session = self.desk.session
         for incident in ending.incidents:
             place = position(session.last, 0)
@@ -157,6 +159,7 @@ class AttemptCore:
         model = self.model
         if model is None and said is not None and isinstance(said.get("model"), str):
             model = said["model"]
+        self.step.ends(self)
         self.step.lose(Loss(self.name, self.number, model, response, reason))
 
     def _settle(self, outcome: Outcome) -> None:

@@ -309,7 +309,8 @@ class StepCore:
         self, lost: BaseException, delay_ms: int, at_most: int | None, reason: str | None
     ) -> Work[None]:
         """Give up the attempt that was lost; another will follow."""
-        loss = self._loss(lost)
+        if (loss := self._loss(lost)) is None:
+            return
         if type(delay_ms) is not int or delay_ms < 0:
             msg = f"delay_ms: expected 0 or more, got {delay_ms!r:.80}"
             raise InputError(msg)
@@ -334,7 +335,8 @@ class StepCore:
         reason: str | None,
     ) -> Work[None]:
         """Give up the attempt that was lost; another model will follow."""
-        loss = self._loss(lost)
+        if (loss := self._loss(lost)) is None:
+            return
         if at_most is not None and self.attempts >= at_most:
             raise lost
         data = {
@@ -345,7 +347,11 @@ class StepCore:
         }
         yield from self._follow("llm/fallback", data)
 
-    def _loss(self, lost: BaseException) -> Loss:
+    def _loss(self, lost: BaseException) -> Loss | None:
+        """What was lost. None: nothing, after all. Whoever waited for the answer to be stored was
+        stopped (a timeout), and it was stored behind their back."""
+        if self.answered and not isinstance(lost, AttemptLost):
+            return None
         if self._lost is None:
             msg = f"step {self.turn.number}.{self.number} has no attempt that was lost"
             raise ConflictError(msg, None, None) from lost

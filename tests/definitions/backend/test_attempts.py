@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from assembler import ConflictError, InputError
+from assembler import AssemblerError, ConflictError, InputError
 from assembler.stores import MemoryStore, SyncStore
 from definitions import AttemptLost, Conversation
 from definitions.backend import Step
 from tests.definitions.backend.support import (
     Naps,
+    WaitingStore,
     answer,
     backend,
     call,
@@ -255,6 +257,62 @@ async def test_one_attempt_at_a_time_and_each_once() -> None:
             with pytest.raises(ConflictError):
                 await feed(step, HELLO)
         assert len(stored(store, "assistant/message")) == 1
+
+
+@inside
+async def test_no_attempt_begins_while_the_answer_of_another_is_stored() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        async with some.turn("a") as turn, turn.step() as step:
+
+            async def another() -> None:
+                refused = 0
+                while not step.answered:
+                    with pytest.raises(ConflictError, match="goes on"):
+                        await feed(step, message(call("u2"), text("two")))
+                    refused += 1
+                    await asyncio.sleep(0)
+                assert refused > 1, "it tried while the answer was stored"
+
+            await asyncio.gather(feed(step, message(call("u1"))), another())
+            assert [each.call_id for each in step.calls] == ["u1"]
+        check_shown(some)
+        check_log(log(store))
+
+
+@inside
+async def test_a_retry_after_a_timeout_that_came_too_late_is_none() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        async with some.turn("a") as turn, turn.step() as step:
+            trying = asyncio.ensure_future(feed(step, HELLO))
+            await asyncio.sleep(0)  # all is fed, and its answer is being stored
+            trying.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await trying
+            await step.retry(TimeoutError(), delay_ms=50, at_most=1)
+            await step.fallback(TimeoutError(), to_model="large")
+            assert step.answered
+        assert "llm/retry" not in types(store)
+        assert "llm/fallback" not in types(store)
+        check_shown(some)
+        check_log(log(store))
+
+
+@inside
+async def test_what_comes_after_all_was_withdrawn_is_nothing() -> None:
+    store = MemoryStore()
+    conversations = backend(store)
+    some = await conversations.open("c")
+    with pytest.raises(AssemblerError, match="closed"):
+        async with some.turn("a") as turn, turn.step() as step:
+            async with step.attempt(provider="anthropic") as attempt:
+                for number, chunk in enumerate(HELLO):
+                    if number == 3:
+                        await conversations.close()
+                    attempt.feed(chunk)
 
 
 @inside
