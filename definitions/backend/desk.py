@@ -66,11 +66,13 @@ class Question:
         self.call_id = call_id
         self.request_id = request_id
         self.answer: Answer | None = None
+        self.is_open = True
         self.wake: Callable[[], None] | None = None
 
-    def settle(self, answer: Answer) -> None:
-        """Somebody decided. The first answer counts."""
-        if self.answer is None:
+    def settle(self, answer: Answer | None) -> None:
+        """Somebody decided, and the first answer counts; or (None) no answer will come."""
+        if self.is_open:
+            self.is_open = False
             self.answer = answer
             if self.wake is not None:
                 self.wake()
@@ -209,19 +211,31 @@ class Desk:
         self.counts.asked += 1
         return question
 
+    def settle(self, call_id: str) -> None:
+        """A call is over: no question about it gets an answer any more."""
+        for key in [key for key in self._questions if key[0] == call_id]:
+            self._questions.pop(key).settle(None)
+
     def forget(self, question: Question) -> None:
         """Nobody waits for it any more."""
         self._questions.pop((question.call_id, question.request_id), None)
 
     def answering(self, call_id: str, request_id: str, answer: Answer) -> Work[None]:
-        """Decide about a call. `ConflictError` when nobody asked, or somebody has answered."""
+        """Decide about a call. `ConflictError` when nobody asked, somebody has answered, or the
+        call has its result or its turn is closed: nothing would come of it."""
         if answer.decision not in ("allow", "deny"):
             msg = f"decision: expected allow or deny, got {answer.decision!r:.80}"
+            raise InputError(msg)
+        updated: object = answer.updated_input
+        if updated is not None and not isinstance(updated, Mapping):
+            msg = f"updated_input: expected an object, got {type(updated).__name__}"
             raise InputError(msg)
         draft = answer_draft(call_id, request_id, answer)
 
         def drafts() -> list[Draft]:
-            if not self.known.is_pending(call_id, request_id):
+            turn = self.known.turn_of(call_id)
+            is_over = turn is not None and not self.is_open(turn)
+            if is_over or not self.known.is_pending(call_id, request_id):
                 msg = f"question {request_id!r:.80} about call {call_id!r:.80} is not open"
                 raise ConflictError(msg, None, None)
             return [draft]
@@ -244,6 +258,13 @@ class Desk:
             question = self._questions.pop(key, None)
             if question is not None:
                 question.settle(answer_of(event))
+        elif event.type == "tool/result":
+            self.settle(str(event.data.get("call_id")))
+        elif event.type == "turn/end":
+            for call_id, _ in list(self._questions):
+                turn = self.known.turn_of(call_id)
+                if turn is None or not self.is_open(turn):
+                    self.settle(call_id)
 
     def statistics(self) -> dict[str, Any]:
         """Counts, as plain JSON values."""

@@ -43,7 +43,7 @@ class DispatchCore:
         self.denied = False
         self._parent = parent
         self._children = 0
-        self._question: Question | None = None
+        self._unanswered = False
         self._begun = False
         self._swallows = errors == "result"
         self._result: Draft | None = None
@@ -129,7 +129,10 @@ class DispatchCore:
             msg = f"call {self.call.call_id!r:.80} is not being dispatched"
             raise ConflictError(msg, None, None)
         call_id, known = self.call.call_id, self.desk.known
-        request_id = request_id or str(known.asked(call_id) + 1)
+        request_id = request_id or self._next_request()
+        if known.was_asked(call_id, request_id):
+            msg = f"question {request_id!r:.80} about call {call_id!r:.80} was asked"
+            raise ConflictError(msg, None, None)
         asked = freeze_object(self.arguments if input is None else input)
         data = {"call_id": call_id, "request_id": request_id, "input": asked}
         request = Draft("permission/request", data)
@@ -140,7 +143,7 @@ class DispatchCore:
             self.desk.counts.refused += 1
             self.answered(answer)
             return answer
-        question = self._question = self.desk.ask(call_id, request_id)
+        question = self.desk.ask(call_id, request_id)
         try:
             yield Decide(lambda: self._still([request]))
         except BaseException:
@@ -148,11 +151,24 @@ class DispatchCore:
             raise
         return question
 
-    def answered(self, answer: Answer) -> None:
-        """Somebody decided: what runs is what the answer says."""
+    def _next_request(self) -> str:
+        call_id, known = self.call.call_id, self.desk.known
+        number = known.asked(call_id) + 1
+        while known.was_asked(call_id, str(number)):  # somebody named theirs so
+            number += 1
+        return str(number)
+
+    def answered(self, answer: Answer | None) -> Answer:
+        """Somebody decided: what runs is what the answer says. `ConflictError` when nobody did,
+        and nobody will: its turn was closed, or the call left."""
+        if answer is None:
+            self._unanswered = True
+            msg = f"nobody answers any more whether call {self.call.call_id!r:.80} may run"
+            raise ConflictError(msg, None, None)
         self.denied = not answer.allowed
         if answer.allowed and answer.updated_input is not None:
             self.arguments = dict(answer.updated_input)
+        return answer
 
     # -- leaving -------------------------------------------------------------------------
 
@@ -177,7 +193,7 @@ class DispatchCore:
         return failed and self._swallows
 
     def _fault(self, error: BaseException | None) -> Draft | None:
-        if error is not None and is_cancellation(error):
+        if error is not None and (is_cancellation(error) or self._unanswered):
             return None
         if self.denied:
             return self._outcome(blocks_of(_DENIED), is_error=True)
@@ -190,8 +206,7 @@ class DispatchCore:
     def drop(self) -> None:
         """What it printed has been shown, and nobody waits for an answer: no more comes."""
         self.is_open = False
-        if self._question is not None:
-            self.desk.forget(self._question)
+        self.desk.settle(self.call.call_id)
         output, self._output = self._output, None
         if output is not None and output.outcome is None:
             output.settle(Outcome.COMPLETED)

@@ -105,20 +105,22 @@ class Dispatch(DispatchFace):
 
         `input` is what they are shown (without it: the arguments). An answer may change it: what
         runs is `arguments` from then on. A name that was refused for ever is refused at once.
+
+        `request_id` (a number is found without it) must be new for this call. Raises
+        `ConflictError` when no answer can come any more: the turn was closed, the call has a
+        result, or its block was left. Then it may not run, and nothing is stored of it.
         """
         asked = await self._clerk.do(self._core.request(input, request_id))
         if isinstance(asked, Answer):
             return asked
-        if asked.answer is None:
+        if asked.is_open:
             waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             asked.wake = partial(_wake, waiter)
             try:
                 await waiter
             finally:
                 self._core.desk.forget(asked)
-        assert asked.answer is not None  # noqa: S101 - that is what woke it
-        self._core.answered(asked.answer)
-        return asked.answer
+        return self._core.answered(asked.answer)
 
     def dispatch(
         self,
@@ -321,7 +323,8 @@ class Conversation(ConversationFace):
         updated_input: Mapping[str, Any] | None = None,
     ) -> None:
         """Decide about a call that asks for a permission. With `remember`, a refusal holds for the
-        tool's name in this conversation. `ConflictError` when that question is not open."""
+        tool's name in this conversation. `ConflictError` when that question is not open: unknown,
+        answered, or its call has its result or its turn is closed."""
         answer = Answer(decision, updated_input, remember)
         await self._clerk.do(self._desk.answering(call_id, request_id, answer))
 

@@ -31,6 +31,10 @@ class Known:
         self._asked: dict[str, set[str]] = {}
         """The questions about each call."""
         self._answered: set[tuple[str, str]] = set()
+        self._turns: dict[str, int] = {}
+        """The turn of each call that was taken over."""
+        self._settled: set[str] = set()
+        """Calls that have their result."""
         self._waiting: dict[str, tuple[int, str, Waiting]] = {}
         """By message id: the seq of its event, its queue, and what it is."""
         self._claimed: set[str] = set()
@@ -50,10 +54,19 @@ class Known:
         """How many questions were asked about a call."""
         return len(self._asked.get(call_id, ()))
 
+    def was_asked(self, call_id: str, request_id: str) -> bool:
+        """Whether a question was asked, answered or not."""
+        return request_id in self._asked.get(call_id, ())
+
     def is_pending(self, call_id: str, request_id: str) -> bool:
-        """Whether a question was asked and has no answer."""
-        asked = request_id in self._asked.get(call_id, ())
-        return asked and (call_id, request_id) not in self._answered
+        """Whether a question was asked and has no answer, and its call has no result."""
+        if not self.was_asked(call_id, request_id) or call_id in self._settled:
+            return False
+        return (call_id, request_id) not in self._answered
+
+    def turn_of(self, call_id: str) -> int | None:
+        """The turn that a call was taken over in; None: it was not, as far as is known."""
+        return self._turns.get(call_id)
 
     def waiting(self, queue: str) -> list[Waiting]:
         """What waits in a queue, in the order in which it came. O(what waits)."""
@@ -66,6 +79,14 @@ class Known:
         call_id, name = named(event.data, "call_id"), named(event.data, "name")
         if call_id and name:
             self._names.setdefault(call_id, name)
+        turn = event.data.get("turn")
+        if call_id and type(turn) is int:
+            self._turns.setdefault(call_id, turn)
+
+    def _result(self, event: Event) -> None:
+        call_id = named(event.data, "call_id")
+        if call_id:
+            self._settled.add(call_id)
 
     def _request(self, event: Event) -> None:
         call_id, request = named(event.data, "call_id"), request_of(event.data)
@@ -98,6 +119,7 @@ def _array(value: Json) -> tuple[Json, ...]:
 
 _LEARN = {
     "tool/call": Known._call,  # noqa: SLF001 - of this file
+    "tool/result": Known._result,  # noqa: SLF001
     "permission/request": Known._request,  # noqa: SLF001
     "permission/answer": Known._answer,  # noqa: SLF001
     "inbox/spliced": Known._spliced,  # noqa: SLF001

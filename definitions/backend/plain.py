@@ -147,17 +147,16 @@ class SyncDispatch(DispatchFace):
             return asked
         desk = self._core.desk
         try:
-            if prompt is not None and asked.answer is None:
+            if prompt is not None and asked.is_open:
                 answer = prompt(asked)
-                if asked.answer is None:
+                if asked.is_open:
                     self._clerk.do(desk.answering(asked.call_id, asked.request_id, answer))
         finally:
             desk.forget(asked)
-        if asked.answer is None:
+        if asked.is_open:
             msg = f"nobody answered question {asked.request_id!r:.80}: give a `prompt`"
             raise AssemblerError(msg)
-        self._core.answered(asked.answer)
-        return asked.answer
+        return self._core.answered(asked.answer)
 
     def dispatch(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from assembler import AssemblerError, Node
+from assembler import AssemblerError, ConflictError, Node
 from assembler.stores import MemoryStore, StoreError
 from definitions import Conversation, Dispatch
 from tests.definitions.backend.support import (
@@ -147,8 +147,9 @@ async def _loaded(events: list[Any]) -> None:
         some = await conversations.open("c")
         assert some.statistics()["waiting_questions"] == 0
         assert some.statistics()["calls"] == 0
-        await some.answer("u1", "1", "allow")
-        assert types(store)[-1] == "permission/answer", "stored, and it starts nothing"
+        with pytest.raises(ConflictError, match="is not open"):  # with its turn it was withdrawn
+            await some.answer("u1", "1", "allow")
+        assert types(store)[-1] == "turn/end"
         assert some.view()["tool:u1"].data["outcome"] == "unsettled"
 
 

@@ -492,3 +492,115 @@ async def test_two_questions_about_one_call() -> None:
         with pytest.raises(ConflictError):
             await asked[0].ask()
         check_shown(some)
+
+
+@inside
+async def test_a_question_is_asked_once() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                first = asyncio.ensure_future(tool.ask(request_id="2"))
+                await pump()
+                again = asyncio.ensure_future(tool.ask(request_id="2"))
+                await pump()
+                assert again.done()
+                assert isinstance(again.exception(), ConflictError)
+                second = asyncio.ensure_future(tool.ask())
+                await pump()
+                asked = [each["request_id"] for each in stored(store, "permission/request")]
+                assert len(set(asked)) == len(asked) == 2
+                for each in asked:
+                    await some.answer("u1", each, "allow")
+                assert (await first).allowed
+                assert (await second).allowed
+                again = asyncio.ensure_future(tool.ask(request_id="2"))
+                await pump()
+                assert again.done()
+                assert isinstance(again.exception(), ConflictError)
+                tool.result("seen")
+
+        await calling(some, then)
+        check_shown(some)
+
+
+@inside
+async def test_nothing_runs_because_of_an_answer_that_comes_too_late() -> None:
+    store = WaitingStore()
+    ran = []
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def asks(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                await tool.ask()
+                ran.append(tool.call.call_id)
+
+        async def then(step: Step) -> None:
+            waiting.append(asyncio.ensure_future(asks(step)))
+            await pump()
+            raise ValueError("another tool failed")
+
+        waiting: list[asyncio.Future[None]] = []
+        with pytest.raises(ValueError, match="another"):
+            await calling(some, then)
+        with pytest.raises(ConflictError, match="is not open"):
+            await some.answer("u1", "1", "allow")
+        await pump()
+        assert waiting[0].done()
+        with pytest.raises(ConflictError, match="nobody answers"):
+            waiting[0].result()
+        assert not ran
+        assert types(store)[-1] == "turn/end"
+        assert some.statistics()["waiting_questions"] == 0
+        check_shown(some)
+
+
+@inside
+@pytest.mark.parametrize("how", ["left", "result"])
+async def test_a_call_that_is_over_asks_no_more(how: str) -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                asking = [asyncio.ensure_future(tool.ask()) for _ in "ab"]
+                await pump()
+                if how == "result":
+                    await some.result("u1", "from elsewhere")
+                    await pump()
+                    assert all(each.done() for each in asking)
+            await pump()
+            for each in asking:
+                with pytest.raises(ConflictError, match="nobody answers"):
+                    each.result()
+            if how == "result":
+                with pytest.raises(ConflictError, match="is not open"):
+                    await some.answer("u1", "1", "allow")
+
+        await calling(some, then)
+        assert some.statistics()["waiting_questions"] == 0
+        check_shown(some)
+
+
+@inside
+async def test_what_an_answer_puts_in_place_of_the_input_is_an_object() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+
+        async def then(step: Step) -> None:
+            async with step.dispatch(step.calls[0]) as tool:
+                asking = asyncio.ensure_future(tool.ask())
+                await pump()
+                odd: Any = ["sea"]
+                with pytest.raises(InputError, match="updated_input"):
+                    await some.answer("u1", "1", "allow", updated_input=odd)
+                await some.answer("u1", "1", "allow", updated_input={"at": "sea"})
+                await asking
+                assert tool.arguments == {"at": "sea"}
+
+        await calling(some, then)
