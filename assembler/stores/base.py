@@ -370,7 +370,8 @@ def _need_seq(name: str, value: object, least: int = 0) -> None:
     if type(value) is not int:
         raise InputError(f"{name}: expected an integer, got {value!r:.80}")
     if not least <= value < INT_END:
-        raise InputError(f"{name}: expected {least} to 2**53, got {value:.6g}")
+        told = value if abs(value) <= INT_END else "a longer number"
+        raise InputError(f"{name}: expected {least} to 2**53, got {told}")
 
 
 def _count(name: str, value: int | None, usual: int, limit: str, most: int) -> int:

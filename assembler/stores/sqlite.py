@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any, Literal
 
 from assembler.codec import decode_event
-from assembler.engine.errors import InputError
+from assembler.engine.errors import AssemblerError, InputError
 from assembler.engine.events import Draft, Event
 from assembler.stores.base import Limits, Listed, StoreError, SyncStore, answer, body
 from assembler.stores.store import Store
@@ -49,9 +49,11 @@ _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
+_BODY = "CAST(body AS BLOB)"  # bytes, so that what is no text is told of by us, without its contents
 _ITS = "conversation = (SELECT number FROM conversations WHERE name = ?)"
 _IDS_AT_ONCE = 500  # of one query; SQLite allows 999 and more
 _BUSY_RETRY_S = 0.01
+_BUSY_MAX_MS = 2**31 - 1  # SQLite's own
 
 
 class SQLiteStore(Store):
@@ -76,7 +78,15 @@ class SQLiteStore(Store):
     ) -> None:
         if synchronous not in ("full", "normal"):
             raise InputError(f"synchronous: expected 'full' or 'normal', got {synchronous!r:.80}")
-        super().__init__(_SQLite(os.fspath(path), synchronous, busy_timeout_ms, limits))
+        if type(busy_timeout_ms) is not int or not 0 <= busy_timeout_ms <= _BUSY_MAX_MS:
+            raise InputError(
+                f"busy_timeout_ms: expected an integer from 0 to {_BUSY_MAX_MS:,}, "
+                f"got {busy_timeout_ms!r:.80}"
+            )
+        name = os.fsdecode(path)
+        if not name or "\0" in name:  # SQLite keeps what has no name until it is closed
+            raise InputError(f"path: expected the name of a file, got {name!r:.80}")
+        super().__init__(_SQLite(name, synchronous, busy_timeout_ms, limits))
 
 
 class _SQLite(SyncStore):
@@ -178,9 +188,9 @@ class _SQLite(SyncStore):
         for at in range(0, len(ids), _IDS_AT_ONCE):
             some = ids[at : at + _IDS_AT_ONCE]
             marks = ", ".join("?" * len(some))
-            query = f"SELECT id, body FROM events WHERE {_ITS} AND id IN ({marks})"  # noqa: S608 - marks alone
+            query = f"SELECT id, seq, {_BODY} FROM events WHERE {_ITS} AND id IN ({marks})"  # noqa: S608 - marks alone
             rows = self._ask(query, conversation, *some)
-            found |= {name: decode_event(text) for name, text in rows}
+            found |= {name: self._event(seq, text) for name, seq, text in rows}
         return found
 
     def _number(self, conversation: str, fresh: Sequence[Event]) -> int:
@@ -196,23 +206,41 @@ class _SQLite(SyncStore):
     # -- reading -------------------------------------------------------------------------
 
     def _page(self, conversation: str, before: int, limit: int) -> Sequence[Event]:
-        query = f"SELECT body FROM events WHERE {_ITS} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608
-        rows = self._ask(query, conversation, before, limit)
-        return [decode_event(text) for (text,) in reversed(rows)]
+        query = f"SELECT seq, {_BODY} FROM events WHERE {_ITS} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608
+        rows = self._ask(query, conversation, before, limit)[::-1]
+        return self._run(rows, rows[0][0]) if rows else []
 
     def _read(self, conversation: str, after: int, limit: int | None) -> list[Event]:
-        query = f"SELECT body FROM events WHERE {_ITS} AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608
+        query = f"SELECT seq, {_BODY} FROM events WHERE {_ITS} AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608
         rows = self._ask(query, conversation, after, -1 if limit is None else limit)
-        return [decode_event(text) for (text,) in rows]
+        return self._run(rows, after + 1)
+
+    def _run(self, rows: Iterable[tuple[int, bytes]], first: int) -> list[Event]:
+        """Events without a hole; `StoreError` when one is not there, which somebody else took."""
+        events = []
+        for expected, (seq, text) in enumerate(rows, first):
+            if seq != expected:
+                raise StoreError(f"{self._path}: event {expected} is missing")
+            events.append(self._event(seq, text))
+        return events
+
+    def _event(self, seq: int, text: bytes) -> Event:
+        try:
+            event = decode_event(text)
+        except AssemblerError:  # whose words may hold contents
+            event = None
+        if event is None or event.seq != seq:
+            raise StoreError(f"{self._path}: event {seq} cannot be read: the file is damaged")
+        return event
 
     def _last(self, conversation: str) -> int:
         rows = self._ask("SELECT last FROM conversations WHERE name = ?", conversation)
         return int(rows[0][0]) if rows else 0
 
     def _newest(self, conversation: str, types: Sequence[str]) -> dict[str, Event]:
-        query = f"SELECT body FROM events WHERE {_ITS} AND type = ? ORDER BY seq DESC LIMIT 1"  # noqa: S608
+        query = f"SELECT seq, {_BODY} FROM events WHERE {_ITS} AND type = ? ORDER BY seq DESC LIMIT 1"  # noqa: S608
         found = {each: self._ask(query, conversation, each) for each in types}
-        return {each: decode_event(rows[0][0]) for each, rows in found.items() if rows}
+        return {each: self._event(*rows[0]) for each, rows in found.items() if rows}
 
     def _conversations(
         self, newest: Sequence[str], limit: int, before: Listed | None

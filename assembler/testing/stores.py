@@ -215,6 +215,8 @@ async def _refuses(store: Store) -> None:
         ("conversation", lambda: store.append("", drafts("a"), 0)),
         ("conversation", lambda: store.read(wrong.encode())),
         ("expected_seq", lambda: store.append("c", drafts("a"), -1)),
+        ("expected_seq", lambda: store.append("c", drafts("a"), 10**400)),
+        ("before", lambda: store.page("c", -(10**400))),
         ("expected_seq", lambda: store.append("c", drafts("a"), True)),
         ("drafts", lambda: store.append("c", wrong, 0)),
         ("drafts", lambda: store.append("c", drafts("a")[0], 0)),  # type: ignore[arg-type]

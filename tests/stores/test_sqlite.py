@@ -225,3 +225,39 @@ def test_memory_forgets_and_a_closed_store_says_so() -> None:
             store.subscribe("c")
 
     asyncio.run(run())
+
+
+DAMAGES = {
+    "no JSON": "UPDATE events SET body = '{secret' WHERE seq = 2",
+    "no UTF-8": "UPDATE events SET body = CAST(x'7b22736563726574ff' AS TEXT) WHERE seq = 2",
+    "no text": "UPDATE events SET body = x'00ff' WHERE seq = 2",
+    "another event": "UPDATE events SET body = '{\"seq\":9,\"type\":\"secret\"}' WHERE seq = 2",
+    "a hole": "DELETE FROM events WHERE seq = 2",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damaged_file_is_told_of_and_never_read_over(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "c.db"
+    with SQLiteStore(path).sync as store:
+        store.append("c", [Draft("a", id=str(seq)) for seq in range(1, 4)], 0)
+        with sqlite3.connect(path) as other:
+            other.execute(DAMAGES[damage])
+        other.close()
+        for read in (lambda: store.read("c"), lambda: store.page("c")):
+            with pytest.raises(StoreError, match=f"{path}: event 2 ") as told:
+                read()
+            assert "secret" not in str(told.value)
+        assert [event.seq for event in store.read("c", 2)] == [3]
+
+
+@pytest.mark.parametrize("wrong", [-1, 2**31, 1.5, "10", None, True])
+def test_a_wait_that_is_none_is_refused(tmp_path: Path, wrong: object) -> None:
+    with pytest.raises(InputError, match="busy_timeout_ms"):
+        SQLiteStore(tmp_path / "c.db", busy_timeout_ms=wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("path", ["", b"", "a\0b"])
+def test_a_file_without_a_name_is_refused(path: str) -> None:
+    with pytest.raises(InputError, match="path"):
+        SQLiteStore(path)
