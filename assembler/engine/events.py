@@ -34,6 +34,7 @@ __all__ = [
     "as_event",
     "as_page",
     "need_bool",
+    "need_int",
     "need_text",
     "pair",
     "position",
@@ -197,13 +198,15 @@ def _frozen_data(data: Any, name: str = "data") -> Object:
     raise InputError(f"{name}: expected an object, got {json_kind(data)}")
 
 
-def _need_int(name: str, value: object, least: int | None = None) -> None:
+def need_int(name: str, value: object, least: int | None = None) -> None:
+    """Raise `InputError` for what is no integer or below `least`, `LimitError` beyond 2**53."""
     if type(value) is not int:
         raise InputError(f"{name}: expected an integer, got {value!r}")
+    told = value if abs(value) < 1 << 64 else "a longer number"  # which Python refuses to write out
     if least is not None and value < least:
-        raise InputError(f"{name}: expected at least {least}, got {value}")
+        raise InputError(f"{name}: expected at least {least}, got {told}")
     if not -INT_END < value < INT_END:
-        raise LimitError(f"{name}: expected less than 2**53, got {value}")
+        raise LimitError(f"{name}: expected less than 2**53, got {told}")
 
 
 def need_text(name: str, value: object) -> None:
@@ -233,15 +236,15 @@ def as_event(value: Event | Mapping[str, Any]) -> Event:
     """A checked Event out of an Event or a mapping; `InputError` names the field."""
     event: Event = value if type(value) is Event else _from_mapping(Event, value, "event")
     if not (type(event.seq) is int and 0 < event.seq < INT_END):
-        _need_int("seq", event.seq, 1)
+        need_int("seq", event.seq, 1)
     if not (type(event.time) is int and -INT_END < event.time < INT_END):
-        _need_int("time", event.time)
+        need_int("time", event.time)
     if not (type(event.type) is str and event.type.isascii() and event.type):
         need_text("type", event.type)
     if event.id is not None:
         need_text("id", event.id)
     if event.v != 1 or type(event.v) is not int:
-        _need_int("v", event.v, 1)
+        need_int("v", event.v, 1)
     return event
 
 
@@ -258,7 +261,7 @@ def as_delta(value: Delta | Mapping[str, Any]) -> Delta:
     need_text("attempt", delta.attempt)
     need_text("type", delta.type)
     for name, least in _DELTA_INTS:
-        _need_int(name, getattr(delta, name), least)
+        need_int(name, getattr(delta, name), least)
     if delta.index >> INDEX_BITS:
         raise LimitError(f"index: expected less than 2**{INDEX_BITS}, got {delta.index}")
     return delta

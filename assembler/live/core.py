@@ -24,6 +24,7 @@ from assembler.engine.events import (
     Outcome,
     as_draft,
     as_event,
+    need_int,
     need_text,
     position,
 )
@@ -160,15 +161,17 @@ class Core:
         if self._closed:
             raise AssemblerError(f"the session of {self.conversation!r} is closed")
         name = self.conversation
+        # The page first: a boundary that is written in between is then known too early, not never.
+        newest: Page = yield lambda store: store.page(name, None, page)
         edges: Iterable[Event] = yield lambda store: store.newest(name, BOUNDARIES).values()
         if any(boundary(event) is None for event in edges):
             # One without numbers hides the others of its type: rare enough to read them all.
             edges = yield _reading(name, 0, None)
-        newest: Page = yield lambda store: store.page(name, None, page)
         self.publisher.load(newest.events, newest.has_more)
         self.places = Places([*edges, *newest.events])
         self.end = newest.events[-1].seq if newest.events else 0
         self._unsure = False
+        self._forget_closed()
         self._tell_liveness()
 
     def appending(self, drafts: OneOrMore, *, retry: bool) -> Steps[list[Event]]:
@@ -311,9 +314,10 @@ class Core:
 
     def begin(self, turn: int, step: int, number: int | None, name: str | None) -> LiveAttempt:
         self.last  # noqa: B018 - raises when it is not open
-        for field, value in (("turn", turn), ("step", step), ("number", number or 0)):
-            if type(value) is not int:
-                raise InputError(f"{field}: expected an integer, got {value!r:.80}")
+        need_int("turn", turn)
+        need_int("step", step)
+        if number is not None:
+            need_int("number", number, 0)
         name = self._names() if name is None else name
         need_text("name", name)
         if name in self.attempts:

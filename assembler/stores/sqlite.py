@@ -49,7 +49,8 @@ _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {SCHEMA_VERSION}",
 )
-_BODY = "CAST(body AS BLOB)"  # bytes, so that what is no text is told of by us, without its contents
+# As bytes: what is no text is then told of by us, without its contents.
+_EVENTS = "SELECT seq, CAST(body AS BLOB) FROM events"
 _ITS = "conversation = (SELECT number FROM conversations WHERE name = ?)"
 _IDS_AT_ONCE = 500  # of one query; SQLite allows 999 and more
 _BUSY_RETRY_S = 0.01
@@ -188,9 +189,9 @@ class _SQLite(SyncStore):
         for at in range(0, len(ids), _IDS_AT_ONCE):
             some = ids[at : at + _IDS_AT_ONCE]
             marks = ", ".join("?" * len(some))
-            query = f"SELECT id, seq, {_BODY} FROM events WHERE {_ITS} AND id IN ({marks})"  # noqa: S608 - marks alone
-            rows = self._ask(query, conversation, *some)
-            found |= {name: self._event(seq, text) for name, seq, text in rows}
+            query = f"{_EVENTS} WHERE {_ITS} AND id IN ({marks})"
+            events = [self._event(*row) for row in self._ask(query, conversation, *some)]
+            found |= {event.id: event for event in events if event.id is not None}
         return found
 
     def _number(self, conversation: str, fresh: Sequence[Event]) -> int:
@@ -206,12 +207,12 @@ class _SQLite(SyncStore):
     # -- reading -------------------------------------------------------------------------
 
     def _page(self, conversation: str, before: int, limit: int) -> Sequence[Event]:
-        query = f"SELECT seq, {_BODY} FROM events WHERE {_ITS} AND seq < ? ORDER BY seq DESC LIMIT ?"  # noqa: S608
+        query = f"{_EVENTS} WHERE {_ITS} AND seq < ? ORDER BY seq DESC LIMIT ?"
         rows = self._ask(query, conversation, before, limit)[::-1]
         return self._run(rows, rows[0][0]) if rows else []
 
     def _read(self, conversation: str, after: int, limit: int | None) -> list[Event]:
-        query = f"SELECT seq, {_BODY} FROM events WHERE {_ITS} AND seq > ? ORDER BY seq LIMIT ?"  # noqa: S608
+        query = f"{_EVENTS} WHERE {_ITS} AND seq > ? ORDER BY seq LIMIT ?"
         rows = self._ask(query, conversation, after, -1 if limit is None else limit)
         return self._run(rows, after + 1)
 
@@ -238,7 +239,7 @@ class _SQLite(SyncStore):
         return int(rows[0][0]) if rows else 0
 
     def _newest(self, conversation: str, types: Sequence[str]) -> dict[str, Event]:
-        query = f"SELECT seq, {_BODY} FROM events WHERE {_ITS} AND type = ? ORDER BY seq DESC LIMIT 1"  # noqa: S608
+        query = f"{_EVENTS} WHERE {_ITS} AND type = ? ORDER BY seq DESC LIMIT 1"
         found = {each: self._ask(query, conversation, each) for each in types}
         return {each: self._event(*rows[0]) for each, rows in found.items() if rows}
 

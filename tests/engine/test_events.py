@@ -421,3 +421,10 @@ def test_an_error_says_what_disagrees() -> None:
     assert str(GapError(3, 3)) == "event 3 is missing"
     gap = GapError(3, 5)
     assert (str(gap), gap.first, gap.last) == ("events 3 to 5 are missing", 3, 5)
+
+
+@pytest.mark.parametrize("number", [10**5000, -(10**5000)], ids=["high", "low"])
+def test_a_number_that_python_does_not_write_out_is_refused_like_any(number: int) -> None:
+    for told in ({"seq": number}, {"seq": 1, "time": number}, {"seq": 1, "v": number}):
+        with pytest.raises((InputError, LimitError), match="longer number"):
+            as_event({"type": "a", "data": {}, **told})

@@ -22,6 +22,7 @@ from assembler import (
     Event,
     GapError,
     InputError,
+    LimitError,
     Outcome,
     apply,
 )
@@ -593,10 +594,20 @@ async def test_attempts_of_a_step_are_numbered_and_named() -> None:
         for call in (
             lambda: some.attempt(wrong, 1),
             lambda: some.attempt(1, 1, number=wrong),
+            lambda: some.attempt(1, 1, number=-1),
             lambda: some.attempt(1, 1, name=""),
         ):
             with pytest.raises(InputError):
                 call()
+        for call in (
+            lambda: some.attempt(2**53, 1),
+            lambda: some.attempt(1, -(10**5000)),
+            lambda: some.attempt(1, 1, number=2**53),
+        ):
+            with pytest.raises(LimitError):
+                call()
+        assert len(some.attempts) == 5
+        assert some.attempt(1, 1).number == 11
 
 
 @inside
@@ -720,6 +731,42 @@ async def test_an_orphan_is_found_however_little_is_loaded() -> None:
         assert some.orphan == some.open_now == Open(1, 1, since=5)
         assert (some.last_turn, some.last_step) == (1, 1)
         await some.close()
+
+
+@inside
+async def test_what_is_written_while_a_session_opens_is_not_overlooked() -> None:
+    class Busy(MemoryStore):
+        """Another writer goes on, behind the first answer."""
+
+        async def run(self, ask: Callable[[SyncStore], Any]) -> Any:
+            answer = await super().run(ask)
+            if self.sync.last("c") == 1:
+                later = [END, Draft("turn/start", {"turn": 2}, 9), toy(1), toy(2)]
+                self.sync.append("c", later, 1)
+            return answer
+
+    store = Busy()
+    store.sync.append("c", [TURN], 0)
+    some = session(store)
+    await some.open(page=1)
+    assert (some.last_turn, some.open_now) == (2, Open(2, None, 9))
+    await some.catch_up()
+    await shows_what_is_stored(some)
+    await some.close()
+
+
+@inside
+async def test_an_attempt_whose_step_was_closed_unseen_is_over_once_that_is_loaded() -> None:
+    gated = GatedStore()
+    async with session(gated) as some:
+        await some.append(TURN, STEP)
+        attempt = some.attempt(1, 1)
+        attempt.emit("toy-piece", {"id": "x"})
+        gated.sync._append("c", [END], 2)  # as another process does: nobody is told
+        await some.open()
+        assert (said(some), some.attempts, some.live, some.orphan) == ({}, [], False, None)
+        attempt.settle()
+        assert some.attempts == []
 
 
 @inside

@@ -231,7 +231,7 @@ DAMAGES = {
     "no JSON": "UPDATE events SET body = '{secret' WHERE seq = 2",
     "no UTF-8": "UPDATE events SET body = CAST(x'7b22736563726574ff' AS TEXT) WHERE seq = 2",
     "no text": "UPDATE events SET body = x'00ff' WHERE seq = 2",
-    "another event": "UPDATE events SET body = '{\"seq\":9,\"type\":\"secret\"}' WHERE seq = 2",
+    "another event": 'UPDATE events SET body = \'{"seq":9,"type":"secret"}\' WHERE seq = 2',
     "a hole": "DELETE FROM events WHERE seq = 2",
 }
 
