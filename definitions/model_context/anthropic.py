@@ -2,7 +2,8 @@
 
 https://docs.anthropic.com/en/api/messages ; field names as in the SDK `anthropic` 2.14. Users and
 assistants alternate, results are the first blocks behind their calls, no text is blank, an answer
-does not end in thinking. Not here: the system prompt.
+does not end in thinking, nor the last one in white space, and the result of a call that failed is
+text alone. Not here: the system prompt.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from typing import Any
 from assembler.engine.values import Object, thaw
 from definitions.events import named
 from definitions.model_context.blocks import (
+    COMMON_IMAGES,
+    FOLLOWS,
     NO_OUTPUT,
     OPENING,
     argument_object,
@@ -33,9 +36,9 @@ _OWN = frozenset({"anthropic", "claude_code"})
 """Claude Code carries the same blocks with the same signatures."""
 _IDS = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 _NAME_MAX = 128
-_IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
 _PDF = "application/pdf"
 _THINKING = frozenset({"thinking", "redacted_thinking"})
+_FILES = frozenset({"image", "document"})
 _MODELLED = frozenset({"id", "name", "input"})
 
 _Block = dict[str, Any]
@@ -70,6 +73,9 @@ class _Writer:
         said = _merged(said)
         if said and said[0][0] == "assistant":
             said.insert(0, ("user", [_text(OPENING)]))
+        if said and said[-1][0] == "assistant" and said[-1][1][-1]["type"] == "text":
+            last = said[-1][1].pop()
+            said[-1][1].append({**last, "text": last["text"].rstrip()})
         return [{"role": role, "content": blocks} for role, blocks in said]
 
     def _said(self) -> Iterator[tuple[str, list[_Block]]]:
@@ -86,6 +92,7 @@ class _Writer:
         own, last = answer.is_of(_OWN), answer is self._turns[-1]
         blocks: list[_Block] = []
         results: list[_Block] = []
+        behind: list[_Block] = []
         for part in answer.parts:
             if isinstance(part, Object):
                 blocks += self._block(part, own=own)
@@ -95,8 +102,8 @@ class _Writer:
                     blocks.append(self._call(part, own=True))
             elif part.parent is None or (own and part.parent in self._sent):
                 blocks.append(self._call(part, own=own))
-                results.append(self._result(part, own=own))
-        return blocks, results
+                results.append(self._result(part, behind, own=own))
+        return blocks, results + behind
 
     def _block(self, block: Object, *, own: bool) -> Iterator[_Block]:
         if block.get("type") == "reasoning":
@@ -127,11 +134,17 @@ class _Writer:
             "input": argument_object(call),
         }
 
-    def _result(self, call: Call, *, own: bool) -> _Block:
+    def _result(self, call: Call, behind: list[_Block], *, own: bool) -> _Block:
+        """Give the result of a call; what may not stand in it goes `behind` all results."""
         result: _Block = {"type": "tool_result", "tool_use_id": self._ids.of(call, own=own)}
-        result["content"] = list(_input(call.result.blocks)) or [_text(NO_OUTPUT)]
+        content = list(_input(call.result.blocks)) or [_text(NO_OUTPUT)]
         if call.result.is_error:
             result["is_error"] = True
+            files = [each for each in content if each["type"] in _FILES]
+            content = [_text(FOLLOWS) if each in files else _as_text(each) for each in content]
+            if files:
+                behind += [_text(f"Files of the result of {call.name}:"), *files]
+        result["content"] = content
         if own and named(call.raw, "toolset_name"):
             result["toolset_name"] = call.raw["toolset_name"]
         return result
@@ -178,13 +191,18 @@ def _file(block: Object) -> _Block:
     if file.as_text is not None:
         source = {"type": "text", "media_type": "text/plain", "data": file.as_text}
         return {"type": "document", "source": source}
-    kind = {**dict.fromkeys(_IMAGES, "image"), _PDF: "document"}.get(file.media_type)
+    kind = {**dict.fromkeys(COMMON_IMAGES, "image"), _PDF: "document"}.get(file.media_type)
     if kind is None:
         return _text(unshown(block))
     if file.url is not None:
         return {"type": kind, "source": {"type": "url", "url": file.url}}
     source = {"type": "base64", "media_type": file.media_type, "data": file.data or ""}
     return {"type": kind, "source": source}
+
+
+def _as_text(block: _Block) -> _Block:
+    told = f"(A block of type {block['type']} is not shown here.)"
+    return block if block["type"] == "text" else _text(told)
 
 
 def _text(text: str) -> _Block:

@@ -18,6 +18,8 @@ from definitions.events import is_blank, named
 from definitions.model_context.turns import Call, Result
 
 __all__ = [
+    "COMMON_IMAGES",
+    "FOLLOWS",
     "NO_OUTPUT",
     "OPENING",
     "File",
@@ -40,7 +42,15 @@ NO_OUTPUT = "(no output)"
 OPENING = "(The conversation begins with an answer.)"
 """Stands before an answer that nothing was said before, where a provider wants input first."""
 
-_FOLLOWS = "(A file, which follows.)"
+FOLLOWS = "(A file, which follows.)"
+"""Stands in a result whose file is input behind it."""
+
+COMMON_IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""What Anthropic and OpenAI take; they refuse a request with any other image in it.
+https://platform.openai.com/docs/guides/images-vision#image-input-requirements"""
+
+_SVG = "image/svg+xml"
+_ALIASES = {"image/jpg": "image/jpeg"}
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
 _UNPARSED = "unparsed_arguments"
 _NEVER_SHOWN = frozenset({"reasoning", "tool-call", "provider"})
@@ -61,8 +71,10 @@ class File(Struct, frozen=True):
 
     @property
     def as_text(self) -> str | None:
-        """What is in a text file; None when it is none, blank, or only its address is known."""
-        if self.data is None or not self.media_type.startswith("text/"):
+        """What is in a text file, or in a drawing that is text; None when it is none, blank, or
+        only its address is known."""
+        is_text = self.media_type.startswith("text/") or self.media_type == _SVG
+        if self.data is None or not is_text:
             return None
         try:
             text = b64decode(self.data).decode()
@@ -85,6 +97,8 @@ def file_of(block: Object) -> File | None:
     if media_type is None or (data is None and url is None):
         return None
     name = named(block, "name") or named(block, "filename")
+    media_type = media_type.partition(";")[0].strip().lower()
+    media_type = _ALIASES.get(media_type, media_type)
     return File(media_type, None if url else data, url, name)
 
 
@@ -134,7 +148,7 @@ def result_text(
     file that follows as input, for formats whose results are text alone.
     """
     texts = [
-        _FOLLOWS if is_file(block) and behind(block) is not None else shown_text(block)
+        FOLLOWS if is_file(block) and behind(block) is not None else shown_text(block)
         for block in result.blocks
     ]
     text = "\n".join([each for each in texts if each is not None]) or NO_OUTPUT

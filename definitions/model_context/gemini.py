@@ -36,7 +36,10 @@ _CODE = "code_execution"
 _ABOUT = "Metadata"
 """What ends so speaks of the answer (where it is from), and is no part of it."""
 _DOCUMENT = "application/pdf"
-_TAKEN = ("image/", "audio/", "video/", _DOCUMENT)
+_IMAGES = frozenset({"image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"})
+"""https://ai.google.dev/gemini-api/docs/image-understanding#supported-formats ; it refuses a
+request with any other."""
+_TAKEN = ("audio/", "video/")
 
 _Part = dict[str, Any]
 
@@ -179,7 +182,8 @@ def _file(block: Object) -> _Part | None:
         return None
     if file.as_text is not None:
         return {"text": file.as_text}
-    if not file.media_type.startswith(_TAKEN):
+    is_taken = file.media_type.startswith(_TAKEN) or file.media_type in (*_IMAGES, _DOCUMENT)
+    if not is_taken:
         return None
     if file.url is not None:
         return {"fileData": {"mimeType": file.media_type, "fileUri": file.url}}

@@ -14,6 +14,7 @@ from typing import Any
 from assembler.engine.values import Object, thaw
 from definitions.events import named
 from definitions.model_context.blocks import (
+    COMMON_IMAGES,
     File,
     argument_text,
     call_name,
@@ -132,7 +133,7 @@ def _file_part(block: Object) -> dict[str, Any] | None:
     file = file_of(block) if is_file(block) else None
     if file is None:
         return None
-    if file.media_type.startswith("image/"):
+    if file.media_type in COMMON_IMAGES:
         return {"type": "image_url", "image_url": {"url": file.as_url}}
     if file.data is None:
         return None

@@ -15,6 +15,7 @@ from typing import Any
 from assembler.engine.values import Object, thaw
 from definitions.events import named
 from definitions.model_context.blocks import (
+    COMMON_IMAGES,
     argument_object,
     argument_text,
     call_name,
@@ -275,7 +276,7 @@ def _file_part(block: Object) -> dict[str, Any] | None:
     file = file_of(block)
     if file is None:
         return None
-    if file.media_type.startswith("image/"):
+    if file.media_type in COMMON_IMAGES:
         return {"type": "input_image", "image_url": file.as_url, "detail": "auto"}
     if file.as_text is not None:
         return {"type": "input_text", "text": file.as_text}

@@ -122,6 +122,29 @@ def test_an_answer_of_thoughts_alone_is_left_out() -> None:
     ]
 
 
+def test_anthropic_gets_the_result_of_a_call_that_failed_as_text_alone() -> None:
+    log = Log().starts("go").says(call("c1"), call("c2"), provider="anthropic")
+    kept = raw("anthropic", {"type": "search_result", "source": "x"})
+    log.calls("c1").results("c1", "broke", PNG, kept, is_error=True)
+    log.calls("c2").results("c2", PNG).user("and?")
+    first, second, named, image, asked = given(log, "anthropic")[2]["content"]
+    assert [block["text"] for block in first["content"]] == [
+        "broke",
+        "(A file, which follows.)",
+        "(A block of type search_result is not shown here.)",
+    ]
+    assert second["content"][0]["type"] == "image"
+    assert named["text"] == "Files of the result of look:"
+    assert (image["type"], asked["text"]) == ("image", "and?")
+
+
+def test_anthropic_gets_no_answer_to_go_on_with_that_ends_in_white_space() -> None:
+    log = Log().starts("go").says("one \n", "two \n", provider="anthropic")
+    assert given(log, "anthropic")[1]["content"] == [text("one \n"), text("two")]
+    log.user("more")
+    assert given(log, "anthropic")[1]["content"] == [text("one \n"), text("two \n")]
+
+
 def test_anthropic_begins_with_the_user() -> None:
     log = Log().steps().says("Welcome")
     assert [message["role"] for message in given(log, "anthropic")] == ["user", "assistant"]
@@ -536,7 +559,11 @@ HELLO = b64encode(b"hello").decode()
         ),
         (file("text/x-python", data=HELLO), ["document", "text", "input_text", "text"]),
         (file("audio/wav", data="aGk="), ["text", "input_audio", "input_text", "inlineData"]),
-        (file("image/svg+xml", data="aGk="), ["text", "image_url", "input_image", "inlineData"]),
+        (file("image/svg+xml", data=HELLO), ["document", "text", "input_text", "text"]),
+        (file("image/svg+xml", url="https://x/a"), ["text"] * 2 + ["input_text", "text"]),
+        (file("image/bmp", data="aGk="), ["text"] * 2 + ["input_text", "text"]),
+        (file("image/gif", data="aGk="), ["image", "image_url", "input_image", "text"]),
+        (file("image/heic", data="aGk="), ["text", "text", "input_text", "inlineData"]),
         (file("application/zip", data="aGk="), ["text"] * 2 + ["input_text", "text"]),
         (file("text/plain", data="no base64"), ["text"] * 2 + ["input_text", "text"]),
         ({"type": "file", "data": "aGk="}, ["text"] * 2 + ["input_text", "text"]),
@@ -556,6 +583,13 @@ def test_a_file_that_cannot_be_shown_says_what_and_where_it_is() -> None:
     assert told[0]["content"] == (
         "(A file of type application/zip is not shown here: https://x/a.zip.)"
     )
+
+
+def test_one_type_of_file_is_written_in_one_way() -> None:
+    log = Log().starts(file("IMAGE/jpg; q=1", data="aGk="))
+    source = given(log, "anthropic")[0]["content"][0]["source"]
+    assert source == {"type": "base64", "media_type": "image/jpeg", "data": "aGk="}
+    assert given(log, "gemini")[0]["parts"][0]["inlineData"]["mimeType"] == "image/jpeg"
 
 
 def test_a_text_file_is_its_text() -> None:

@@ -46,6 +46,9 @@ def anthropic(messages: list[dict[str, Any]]) -> None:
                 assert block["tool_use_id"] in ran
         assert kinds[-1] not in ("thinking", "redacted_thinking")
     assert not asked
+    if messages and roles[-1] == "assistant":
+        last = messages[-1]["content"][-1].get("text", "")
+        assert last == last.rstrip()
     assert len(set(ids)) == len(ids)
 
 
@@ -58,6 +61,7 @@ def _anthropic_block(block: dict[str, Any]) -> None:
         assert block["content"]
         for inner in block["content"]:
             assert inner["type"] in ("text", "image", "document")
+            assert inner["type"] == "text" or not block.get("is_error")
             _anthropic_block(inner)
 
 
