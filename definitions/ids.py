@@ -33,7 +33,7 @@ class CallIds:
     attempt; ids of attempts that were given up are free again. It is asked once for each call.
     """
 
-    __slots__ = ("_attempt", "_by_hint", "_conversation", "_in_use")
+    __slots__ = ("_attempt", "_by_hint", "_conversation", "_given", "_in_use")
 
     def __init__(
         self, conversation: str = "", attempt: str = "", in_use: Container[str] = ()
@@ -42,6 +42,8 @@ class CallIds:
         self._attempt = attempt
         self._in_use = in_use
         self._by_hint: dict[str, str] = {}
+        self._given: dict[str, int | str] = {}
+        """Each id that was given, and the place of who has it."""
 
     def claim(self, hint: str | None, place: int) -> str:
         """Give the id of the call at `place`: the provider's own when it has one that is new.
@@ -50,13 +52,18 @@ class CallIds:
         """
         if not hint or hint in self._by_hint:
             return self.mint(place)
-        call_id = self.mint(place) if hint in self._in_use else hint
-        self._by_hint[hint] = call_id
+        is_taken = hint in self._given or hint in self._in_use
+        call_id = self._by_hint[hint] = self.mint(place) if is_taken else hint
+        self._given[call_id] = place
         return call_id
 
     def mint(self, place: int | str) -> str:
-        """Give an id of our own; claims nothing."""
-        return minted(self._conversation, self._attempt, place)
+        """Give an id of our own, at one place always the same: another one only where a provider
+        said just that id for another call of the answer."""
+        call_id = minted(self._conversation, self._attempt, place)
+        while self._given.setdefault(call_id, place) != place:
+            call_id = minted(self._conversation, self._attempt, call_id)
+        return call_id
 
     def alias(self, hint: str, call_id: str) -> None:
         """Let another name of the provider (an item's id) lead to a call; the first one stays."""

@@ -19,6 +19,7 @@ __all__ = ["Chunk", "Chunks"]
 
 _quick = quick_json.Decoder().decode
 _LAST_WORD = "[DONE]"
+_BYTE_ORDER_MARK = "\ufeff"
 _ERROR = "error"
 """The event whose payload counts even when it is mere text."""
 
@@ -80,13 +81,15 @@ def _patiently_parsed(frame: Frame) -> Chunk | None:
     if data.strip() == _LAST_WORD:
         return Chunk({}, frame.event, is_last_word=True)
     try:
-        value = json.loads(data)
+        value = json.loads(data.removeprefix(_BYTE_ORDER_MARK))
     except (ValueError, RecursionError):
-        if frame.event != _ERROR:
-            return Chunk(None, frame.event) if data.lstrip()[:1] == "{" else None
+        if frame.event != _ERROR:  # where its beginning is lost, the rest still tells an object
+            return Chunk(None, frame.event) if "{" in data or "}" in data else None
         value = data
     if frame.event == _ERROR and not isinstance(value, dict):
         value = {"error": value}
+    if isinstance(value, list) and any(isinstance(each, dict) for each in value):
+        return Chunk(None, frame.event)  # nobody says what several at once would mean
     return Chunk(value, frame.event) if isinstance(value, dict) else None
 
 

@@ -171,8 +171,8 @@ class MessageEvents:
         more = {name: value for name, value in block.items() if name not in _MODELLED}
         if ran_by == "provider" or more.keys() != {"type"}:
             call.extra["raw"] = plain(more)
-        # `{}` stands there before the pieces come, and says nothing.
-        if block.get("input"):
+        # `{}` stands there before the pieces come, and says nothing (from PHP it is `[]`).
+        if block.get("input") not in (None, {}, [], ""):
             self._inputs[call.number] = as_text(block["input"])
         return call
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from definitions.providers.reading import text
-from definitions.providers.witnesses import as_text
 
 __all__ = ["ValuePaths"]
 
@@ -186,7 +185,10 @@ def _simple(told: Mapping[str, Any]) -> str | None:
     """Give the JSON of a value that is no string; None when there is none."""
     for field, types in _SIMPLE.items():
         if type(told.get(field)) in types:
-            return as_text(told[field])
+            try:
+                return json.dumps(told[field])
+            except ValueError:  # a number that Python does not write out
+                return None
     return "null" if "nullValue" in told else None
 
 

@@ -14,15 +14,16 @@ from typing import Any
 from msgspec import Struct
 
 from assembler.engine.errors import AssemblerError
-from assembler.engine.values import freeze_object
+from assembler.engine.values import freeze_object, thaw
 from definitions.arguments import InvalidArguments, complete
 from definitions.providers.outcome import Why
-from definitions.providers.reading import whole
+from definitions.providers.reading import plain, whole
 
 __all__ = ["Verdict", "Witness", "as_text", "key_of", "verdict_of"]
 
 _FIRST_VALUE = json.JSONDecoder()
 _BLANKS = " \t\n\r"
+_NO_JSON = "(no JSON) "
 
 
 class Witness(Struct, frozen=True):
@@ -60,13 +61,17 @@ def verdict_of(pieces: Sequence[str], snapshots: Sequence[str]) -> Verdict:
 
 
 def as_text(value: object) -> str | None:
-    """Give arguments that came as something else than text as text; None when they say nothing."""
+    """Give arguments that came as something else than text as text; None when they say nothing.
+
+    What is no JSON (too deep, too long a number) becomes a text that is none either: kept as far as
+    it can be, and never taken for complete arguments.
+    """
     if value is None or isinstance(value, str):
         return value
     try:
         return whole(json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=dict))
     except (TypeError, ValueError, RecursionError):
-        return None
+        return _NO_JSON + json.dumps(thaw(plain(value)), ensure_ascii=False)
 
 
 def key_of(arguments: dict[str, Any]) -> str:

@@ -612,6 +612,27 @@ def test_nothing_that_was_given_in_is_kept_by_reference() -> None:
     assert only(response).arguments == {"n": [1]}
 
 
+def nested(levels: int) -> Any:
+    value: Any = "kept"
+    for _ in range(levels):
+        value = {"a": value}
+    return value
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [nested(5_000), {"n": 10**5_000}, {(1, 2): 3}, {"s": {1}}, b"{}"],
+    ids=["deep", "long", "key", "set", "bytes"],
+)
+def test_arguments_that_are_no_json_are_never_taken_for_none_at_all(odd: Any) -> None:
+    begun = answer()
+    begun.argue_whole(begun.open_call(hint="x", name="f"), odd)
+    begun.argue(begun.open_call(hint="y", name="g"), '{"a":1}')
+    first, second = ended(begun).calls
+    assert (first.ready, first.why, second.ready) == (False, "invalid-json", True)
+    assert first.arguments_text.startswith("(no JSON) ")
+
+
 def test_what_json_cannot_carry_is_replaced_where_it_is_kept() -> None:
     begun = answer()
     deep: Any = 1

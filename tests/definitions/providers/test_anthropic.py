@@ -253,6 +253,9 @@ def test_a_whole_message_that_was_not_streamed() -> None:
         ({"a": 1}, ['{"a":2}'], None, "arguments-conflict"),
         ('{"a":1}', [], {"a": 1}, None),
         ([1], [], None, "invalid-json"),
+        ([], [], {}, None),
+        (False, [], None, "invalid-json"),
+        (0, [], None, "invalid-json"),
     ],
 )
 def test_the_input_of_the_block_start(

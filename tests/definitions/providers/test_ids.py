@@ -46,3 +46,13 @@ def test_the_provider_id_leads_to_its_first_call_and_an_alias_to_its_own() -> No
     assert ids.find("call_0") == ours
     assert ids.find("fc_0") == ours
     assert ids.find("nobody") is None
+
+
+def test_an_id_that_a_provider_made_like_ours_is_given_once() -> None:
+    for first, second in ((minted("c1", "a1", 1), None), (None, minted("c1", "a1", 0))):
+        ids = CallIds("c1", "a1")
+        one, two = ids.claim(first, 0), ids.claim(second, 1)
+        assert one != two
+        assert two.startswith("call_")
+        again = CallIds("c1", "a1")
+        assert (again.claim(first, 0), again.claim(second, 1)) == (one, two)

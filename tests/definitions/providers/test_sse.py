@@ -163,3 +163,26 @@ def test_what_nobody_can_have_sent_is_refused(given: object) -> None:
 
 def test_nothing_is_no_chunk() -> None:
     assert decoded(None, b"", "", []) == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "expected"),
+    [
+        ("\ufeff{}", [{}]),
+        ("\0{}", [None]),
+        ('"n":1}', [None]),
+        ('n":{"m":1', [None]),
+        ('[{"n":1}]', [None]),
+        ("[]", []),
+        ("[1]", []),
+        ("ping", []),
+        ("", []),
+    ],
+)
+def test_what_was_to_be_an_object_and_is_none_is_a_hole(payload: str, expected: list[Any]) -> None:
+    assert decoded(f"data: {payload}\n\ndata: [DONE]\n\n") == [*expected, {}]
+
+
+def test_a_byte_order_mark_between_joined_streams_costs_nothing() -> None:
+    told = "data: 1\n\n\ufeffdata: 2\n\n".encode()
+    assert frames(told) == frames(*(bytes([each]) for each in told)) == [("1", None), ("2", None)]
