@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from assembler.engine.definition import Anomaly
 from assembler.engine.errors import InputError
-from assembler.engine.events import Outcome, position
+from assembler.engine.events import Outcome, json_kind, position
 from assembler.engine.values import same
 from definitions.answering import (
     CallIdsInUse,
@@ -30,6 +30,8 @@ __all__ = ["EXPECTATIONS", "LACKS", "RUNNERS"]
 
 _CONVERSATION = "recording"
 """Ids are minted under it: a recording is one conversation, and any two runs of it are the same."""
+
+_MARK_DIGITS_MAX = 9
 
 _REASONS: Mapping[str, GivenUp] = {
     "retry": "retry",
@@ -49,6 +51,8 @@ class _Attempt:
         self.step: int = fields["step"]
         self.adapter = reads
         self.chunks = 0
+        self.has_lost = False
+        """A later try of its step has begun."""
         self.prepared: dict[str, int] = {}
 
     def loses_to(self, other: _Attempt) -> bool:
@@ -121,7 +125,9 @@ def _backend(run: Any) -> _Backend:
 
 
 def _is_mark(call_id: str) -> bool:
-    return call_id[:1] == "@" and call_id[1:].isascii() and call_id[1:].isdecimal()
+    number = call_id[1:]
+    is_number = number.isascii() and number.isdecimal() and len(number) <= _MARK_DIGITS_MAX
+    return call_id[:1] == "@" and is_number
 
 
 # What the lines do
@@ -145,6 +151,7 @@ def _attempt(run: Any, fields: Mapping[str, Any]) -> None:
     backend.live[name] = begun = _Attempt(fields, reads)
     for other in backend.live.values():
         if other.loses_to(begun):
+            other.has_lost = True
             backend.in_use.give_up(other.name)
 
 
@@ -166,16 +173,32 @@ def _bytes(value: str) -> bytes:
         raise InputError(msg) from None
 
 
+def _decoded(value: Any) -> object:
+    """Read a chunk as JSON, or several; a text is one of a stream, and nothing says nothing."""
+    for each in value if isinstance(value, (list, tuple)) else (value,):
+        if not (each is None or isinstance(each, (str, Mapping))):
+            msg = f"data: expected a chunk, an object, got {json_kind(each)}"
+            raise InputError(msg)
+    return value
+
+
 _GIVEN: Mapping[str, Callable[[Any], object]] = {
-    "data": lambda value: value,
+    "data": _decoded,
     "sse": lambda value: value,
     "hex": _bytes,
 }
 
 
 def _finish(run: Any, fields: Mapping[str, Any]) -> None:
+    """A response that is whole comes too late where its attempt was given up meanwhile."""
     attempt = _backend(run).attempt(fields["attempt"])
-    _end(run, attempt, ended(attempt.adapter.finish(), attempt.turn, attempt.step))
+    response, turn, step = attempt.adapter.finish(), attempt.turn, attempt.step
+    too_late = attempt.has_lost
+    _end(
+        run,
+        attempt,
+        given_up(response, "retry", turn, step) if too_late else ended(response, turn, step),
+    )
 
 
 def _abandon(run: Any, fields: Mapping[str, Any]) -> None:

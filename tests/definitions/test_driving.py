@@ -211,3 +211,24 @@ def test_a_reconnect_reads_only_its_page(told: Any) -> None:
     lines = [*said, {"op": "reconnect", "page": 1}]
     assert holds(told(*lines, {"op": "expect", "nodes": [{"key": "user:m2"}]}))
     assert holds(told(*lines, {"op": "converges"}))
+
+
+@pytest.mark.parametrize("data", [5, 1.5, True, [1], [{"type": "ping"}, 7]])
+def test_a_chunk_that_no_provider_can_have_sent_is_refused(told: Any, data: Any) -> None:
+    report = told(BEGIN, chunk(data))
+    assert "data: expected a chunk, an object" in str(report.reason)
+
+
+def test_a_mark_longer_than_any_number_is_a_call_id_like_others(told: Any) -> None:
+    report = told({"op": "dispatch", "call_id": "@" + "9" * 5_000})
+    assert "call_id: expected a call that was handed over" in str(report.reason)
+
+
+def test_what_ends_well_after_a_later_try_began_is_given_up(told: Any) -> None:
+    again = {**BEGIN, "attempt": "a2", "number": 2}
+    withdrawn = {"call_id": "u1", "ready": False, "why": "stream-error"}
+    lines = [BEGIN, *call(), again, *end(), {"op": "expect", "calls": [withdrawn]}]
+    sound = {"call_id": "u1", "ready": True}
+    lines += [*call(attempt="a2"), *end("a2"), {"op": "expect", "calls": [sound]}]
+    assert holds(told(*lines, {"op": "dispatch", "call_id": "u1"}))
+    assert not holds(told(*lines[:7], {"op": "expect", "calls": [sound]}))
