@@ -137,7 +137,7 @@ class _EventStream:
                     self._data = []
                 self._event = None
                 continue
-            # A comment is a field without a name; a byte order mark stands where streams were joined.
+            # A comment has no name; a byte order mark stands where streams were joined.
             name, _, value = line.removeprefix(_BOM).partition(b":")
             if name == b"data":
                 self._data.append(value.removeprefix(b" "))
