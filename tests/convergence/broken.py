@@ -585,7 +585,7 @@ def all_groups_are_made_again(patch: pytest.MonkeyPatch) -> None:
 
     def look_around(self: Any, found: Any, spot: Any) -> None:
         old(self, found, spot)
-        for run in self._runs.values():
+        for run in (self._runs or {}).values():
             self._cut(found, run).retold = True
 
     patch.setattr(Grouping, "_look_around", look_around)
