@@ -630,7 +630,8 @@ def test_arguments_that_are_no_json_are_never_taken_for_none_at_all(odd: Any) ->
     begun.argue(begun.open_call(hint="y", name="g"), '{"a":1}')
     first, second = ended(begun).calls
     assert (first.ready, first.why, second.ready) == (False, "invalid-json", True)
-    assert first.arguments_text.startswith("(no JSON) ")
+    # Newer Pythons write even the deep one down, as it is.
+    assert first.arguments_text.startswith(("(no JSON) ", '{"a":{"a":'))
 
 
 def test_what_json_cannot_carry_is_replaced_where_it_is_kept() -> None:
