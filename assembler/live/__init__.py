@@ -7,11 +7,12 @@ Read from `session` (one conversation, its store and its Assembler), `publisher`
 from __future__ import annotations
 
 from assembler.live.core import LiveAttempt
+from assembler.live.driving import drive, drive_async
 from assembler.live.places import Open
 from assembler.live.publisher import Publisher
 from assembler.live.redacting import redacted
 from assembler.live.scheduling import Handle, Scheduler
-from assembler.live.session import Session, SyncSession
+from assembler.live.session import Session, SyncSession, new_name, wall_clock
 from assembler.live.shared import SharedPatch, SharedSnapshot
 from assembler.live.subscription import Subscription
 
@@ -26,5 +27,9 @@ __all__ = [
     "SharedSnapshot",
     "Subscription",
     "SyncSession",
+    "drive",
+    "drive_async",
+    "new_name",
     "redacted",
+    "wall_clock",
 ]

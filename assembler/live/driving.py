@@ -1,8 +1,8 @@
 """One piece of code for both worlds: with an event loop, and without.
 
-What a Session does with its store is written once, as a generator that yields what it wants to
-ask the store (a plain function of it) and is sent the answer. Here is who asks: at once, or in the
-store's thread while the loop goes on.
+What is to be done is written once, as a generator that yields what it wants to ask and is sent the
+answer. Here is who goes on asking: at once, or waiting in a loop. Not here: what can be asked, and
+who answers.
 """
 
 from __future__ import annotations
@@ -15,37 +15,41 @@ from assembler.stores import SyncStore
 __all__ = ["Ask", "Steps", "drive", "drive_async"]
 
 T = TypeVar("T")
+A = TypeVar("A")
 Ask = Callable[[SyncStore], Any]
+"""What a Session asks: a plain function of its store."""
 Steps = Generator[Ask, Any, T]
 
 
-def drive(steps: Steps[T], store: SyncStore) -> T:
-    """Do all of it now; what the store raises is raised inside."""
+def drive(steps: Generator[A, Any, T], answer: Callable[[A], Any]) -> T:
+    """Do all of it now. An error of `answer` is raised inside; interrupted, it stops there."""
     try:
         ask = next(steps)
         while True:
             try:
-                answer = ask(store)
+                got = answer(ask)
             except Exception as error:
                 ask = steps.throw(error)
             else:
-                ask = steps.send(answer)
+                ask = steps.send(got)
     except StopIteration as done:
         value: T = done.value
         return value
+    finally:
+        steps.close()
 
 
-async def drive_async(steps: Steps[T], run: Callable[[Ask], Awaitable[Any]]) -> T:
+async def drive_async(steps: Generator[A, Any, T], answer: Callable[[A], Awaitable[Any]]) -> T:
     """The same, and wait for each answer. Cancelled, it stops where it waits."""
     try:
         ask = next(steps)
         while True:
             try:
-                answer = await run(ask)
+                got = await answer(ask)
             except Exception as error:
                 ask = steps.throw(error)
             else:
-                ask = steps.send(answer)
+                ask = steps.send(got)
     except StopIteration as done:
         value: T = done.value
         return value

@@ -28,18 +28,20 @@ from assembler.live.publisher import Publisher
 from assembler.live.subscription import Subscription
 from assembler.stores import Store, SyncStore
 
-__all__ = ["Session", "SyncSession"]
+__all__ = ["Session", "SyncSession", "new_name", "wall_clock"]
 
 T = TypeVar("T")
 PAGE_EVENTS = 50
 _log = logging.getLogger("assembler.live")
 
 
-def _clock() -> int:
+def wall_clock() -> int:
+    """Milliseconds since the Unix epoch: what `now` is when nobody gives it."""
     return time.time_ns() // 1_000_000
 
 
-def _name() -> str:
+def new_name() -> str:
+    """A name that nobody bears: what `names` is when nobody gives it."""
     return uuid.uuid4().hex
 
 
@@ -198,8 +200,8 @@ class SyncSession(_Face):
         conversation: str,
         assembler: Assembler | Publisher,
         *,
-        now: Callable[[], int] = _clock,
-        names: Callable[[], str] = _name,
+        now: Callable[[], int] = wall_clock,
+        names: Callable[[], str] = new_name,
         elsewhere: bool | None = False,
         conflicts_max: int = 100,
     ) -> None:
@@ -216,7 +218,7 @@ class SyncSession(_Face):
         self._store = store
 
     def _do(self, steps: Steps[T]) -> T:
-        return drive(steps, self._store)
+        return drive(steps, lambda ask: ask(self._store))
 
     def open(self, page: int = PAGE_EVENTS) -> Self:
         """Load the newest `page` events."""
@@ -293,8 +295,8 @@ class Session(_Face):
         conversation: str,
         assembler: Assembler | Publisher,
         *,
-        now: Callable[[], int] = _clock,
-        names: Callable[[], str] = _name,
+        now: Callable[[], int] = wall_clock,
+        names: Callable[[], str] = new_name,
         elsewhere: bool | None = False,
         conflicts_max: int = 100,
     ) -> None:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 
 from assembler.engine.events import Draft
-from assembler.live import SyncSession
+from assembler.live import SyncSession, drive
 from assembler.stores import SyncStore
 
 __all__ = ["Ask", "Decide", "Older", "Read", "Work", "do"]
@@ -47,18 +47,7 @@ Work = Generator[Ask, Any, T]
 
 def do(work: Work[T], session: SyncSession, store: SyncStore) -> T:
     """Do all of it now."""
-    try:
-        ask = next(work)
-        while True:
-            try:
-                answer = _answer(ask, session, store)
-            except BaseException as error:
-                ask = work.throw(error)
-            else:
-                ask = work.send(answer)
-    except StopIteration as done:
-        value: T = done.value
-        return value
+    return drive(work, lambda ask: _answer(ask, session, store))
 
 
 def _answer(ask: Ask, session: SyncSession, store: SyncStore) -> object:

@@ -10,7 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from assembler.live import Session
+from assembler.live import Session, drive_async
 from assembler.stores import Store
 from definitions.backend.asking import Ask, Decide, Older, Work
 from definitions.backend.desk import Desk
@@ -48,18 +48,7 @@ class Clerk:
 
     async def _do(self, work: Work[T]) -> T:
         async with self._order:
-            try:
-                ask = next(work)
-                while True:
-                    try:
-                        answer = await self._answer(ask)
-                    except BaseException as error:
-                        ask = work.throw(error)
-                    else:
-                        ask = work.send(answer)
-            except StopIteration as done:
-                value: T = done.value
-                return value
+            return await drive_async(work, self._answer)
 
     async def _answer(self, ask: Ask) -> object:
         if isinstance(ask, Decide):

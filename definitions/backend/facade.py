@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from types import TracebackType
@@ -16,7 +15,7 @@ from typing import Any, Literal, Self
 
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import AssemblerError
-from assembler.live import Publisher, Session, Subscription
+from assembler.live import Publisher, Session, Subscription, new_name, wall_clock
 from assembler.stores import Store
 from definitions.backend.attempts import AttemptCore
 from definitions.backend.clerk import Clerk
@@ -41,15 +40,37 @@ from definitions.providers import Call
 __all__ = ["Attempt", "Conversation", "Conversations", "Dispatch", "Step", "Turn"]
 
 
-def _clock() -> int:
-    return time.time_ns() // 1_000_000
+class _Block:
+    """What a block of the facade does, whichever it is: it is entered, and let go of."""
+
+    _core: Any
+    _clerk: Clerk
+
+    async def __aenter__(self) -> Self:
+        await self._clerk.enter(self._core.begin(), self._core.end)
+        return self
+
+    def __del__(self) -> None:
+        if self._core.is_open:
+            self._clerk.drop(self._core.drop)
 
 
-def _name() -> str:
-    return uuid.uuid4().hex
+class _LiveBlock(_Block):
+    """One that has something live to withdraw when it is left."""
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        core = self._core
+        await self._clerk.leave(
+            lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
+        )
 
 
-class Attempt(AttemptFace):
+class Attempt(AttemptFace, _LiveBlock):
     """One model call: feed it what the provider sends.
 
     Leave the block and the answer counts. Whole: its message is stored and `step.calls` are its
@@ -68,23 +89,8 @@ class Attempt(AttemptFace):
         self._core.begin()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        core = self._core
-        await self._clerk.leave(
-            lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
-        )
 
-    def __del__(self) -> None:
-        if self._core.is_open:
-            self._clerk.drop(self._core.drop)
-
-
-class Dispatch(DispatchFace):
+class Dispatch(DispatchFace, _Block):
     """One call that is taken over; entering stores `tool/call`.
 
         async with step.dispatch(call) as tool:
@@ -132,11 +138,6 @@ class Dispatch(DispatchFace):
         """A call that this one makes (a subagent's, a script's), which names it as its parent."""
         return Dispatch(self._core.child(name, arguments, errors=errors), self._clerk)
 
-    async def __aenter__(self) -> Self:
-        core = self._core
-        await self._clerk.enter(core.begin(), core.end)
-        return self
-
     async def __aexit__(
         self,
         kind: type[BaseException] | None,
@@ -146,12 +147,8 @@ class Dispatch(DispatchFace):
         core = self._core
         return bool(await self._clerk.leave(lambda: core.end(error), error, drop=core.drop))
 
-    def __del__(self) -> None:
-        if self._core.is_open:
-            self._clerk.drop(self._core.drop)
 
-
-class Step(StepFace):
+class Step(StepFace, _LiveBlock):
     """One model call that is answered in the end, and the calls of its answer."""
 
     def __init__(
@@ -199,28 +196,8 @@ class Step(StepFace):
         """Take over one of `calls`. Any number may go on at once."""
         return Dispatch(DispatchCore(self._core, call, errors=errors), self._clerk)
 
-    async def __aenter__(self) -> Self:
-        core = self._core
-        await self._clerk.enter(core.begin(), core.end)
-        return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        core = self._core
-        await self._clerk.leave(
-            lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
-        )
-
-    def __del__(self) -> None:
-        if self._core.is_open:
-            self._clerk.drop(self._core.drop)
-
-
-class Turn(TurnFace):
+class Turn(TurnFace, _LiveBlock):
     """From an input to the end of its answer: steps until `done`.
 
     Leaving it closes what is open in it: `completed`, `cancelled`, `limit`, or by another exception
@@ -237,26 +214,6 @@ class Turn(TurnFace):
     def step(self) -> Step:
         """The next step. Entering it stores `step/start`, and before it the input that waits."""
         return Step(StepCore(self._core), self._clerk, self._sleep)
-
-    async def __aenter__(self) -> Self:
-        core = self._core
-        await self._clerk.enter(core.begin(), core.end)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        core = self._core
-        await self._clerk.leave(
-            lambda: core.end(error), error, drop=core.drop, withdraw=core.withdraw
-        )
-
-    def __del__(self) -> None:
-        if self._core.is_open:
-            self._clerk.drop(self._core.drop)
 
 
 class Conversation(ConversationFace):
@@ -372,8 +329,8 @@ class Conversations:
         hidden: Hide = (),
         elsewhere: bool | None = False,
         history: bool = True,
-        now: Callable[[], int] = _clock,
-        names: Callable[[], str] = _name,
+        now: Callable[[], int] = wall_clock,
+        names: Callable[[], str] = new_name,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         frame_ms: float = 33,
     ) -> None:

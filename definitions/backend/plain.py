@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import logging
 import time
-import uuid
 from collections.abc import Callable, Iterable, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -15,7 +14,7 @@ from typing import Any, Literal, Self, TypeVar
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import AssemblerError
 from assembler.engine.patches import Patch
-from assembler.live import SyncSession
+from assembler.live import SyncSession, new_name, wall_clock
 from assembler.stores import SyncStore
 from definitions.backend.asking import Work, do
 from definitions.backend.attempts import AttemptCore
@@ -47,14 +46,6 @@ __all__ = [
 
 T = TypeVar("T")
 _log = logging.getLogger("definitions.backend")
-
-
-def _clock() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _name() -> str:
-    return uuid.uuid4().hex
 
 
 class _Clerk:
@@ -99,16 +90,23 @@ class _Clerk:
             raise
 
 
-class SyncAttempt(AttemptFace):
-    """One model call: see `Attempt`."""
+class _Block:
+    """What a block does, whichever it is: it is entered, and let go of."""
 
-    def __init__(self, core: AttemptCore, clerk: _Clerk) -> None:
-        super().__init__(core)
-        self._clerk = clerk
+    _core: Any
+    _clerk: _Clerk
 
     def __enter__(self) -> Self:
-        self._core.begin()
+        self._clerk.enter(self._core.begin(), self._core.end)
         return self
+
+    def __del__(self) -> None:
+        if self._core.is_open:
+            self._core.drop()
+
+
+class _LeftBlock(_Block):
+    """One that swallows no exception when it is left."""
 
     def __exit__(
         self,
@@ -119,11 +117,20 @@ class SyncAttempt(AttemptFace):
         core = self._core
         self._clerk.leave(lambda: core.end(error), core.drop, error)
 
-    def __del__(self) -> None:
-        _let_go(self)
+
+class SyncAttempt(AttemptFace, _LeftBlock):
+    """One model call: see `Attempt`."""
+
+    def __init__(self, core: AttemptCore, clerk: _Clerk) -> None:
+        super().__init__(core)
+        self._clerk = clerk
+
+    def __enter__(self) -> Self:
+        self._core.begin()
+        return self
 
 
-class SyncDispatch(DispatchFace):
+class SyncDispatch(DispatchFace, _Block):
     """One call that is taken over: see `Dispatch`."""
 
     def __init__(self, core: DispatchCore, clerk: _Clerk) -> None:
@@ -168,11 +175,6 @@ class SyncDispatch(DispatchFace):
         """A call that this one makes (a subagent's, a script's), which names it as its parent."""
         return SyncDispatch(self._core.child(name, arguments, errors=errors), self._clerk)
 
-    def __enter__(self) -> Self:
-        core = self._core
-        self._clerk.enter(core.begin(), core.end)
-        return self
-
     def __exit__(
         self,
         kind: type[BaseException] | None,
@@ -182,11 +184,8 @@ class SyncDispatch(DispatchFace):
         core = self._core
         return bool(self._clerk.leave(lambda: core.end(error), core.drop, error))
 
-    def __del__(self) -> None:
-        _let_go(self)
 
-
-class SyncStep(StepFace):
+class SyncStep(StepFace, _LeftBlock):
     """One model call that is answered in the end: see `Step`."""
 
     def __init__(self, core: StepCore, clerk: _Clerk) -> None:
@@ -226,25 +225,8 @@ class SyncStep(StepFace):
         """Take over one of `calls`."""
         return SyncDispatch(DispatchCore(self._core, call, errors=errors), self._clerk)
 
-    def __enter__(self) -> Self:
-        core = self._core
-        self._clerk.enter(core.begin(), core.end)
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        core = self._core
-        self._clerk.leave(lambda: core.end(error), core.drop, error)
-
-    def __del__(self) -> None:
-        _let_go(self)
-
-
-class SyncTurn(TurnFace):
+class SyncTurn(TurnFace, _LeftBlock):
     """From an input to the end of its answer: see `Turn`."""
 
     def __init__(self, core: TurnCore, clerk: _Clerk) -> None:
@@ -254,30 +236,6 @@ class SyncTurn(TurnFace):
     def step(self) -> SyncStep:
         """The next step."""
         return SyncStep(StepCore(self._core), self._clerk)
-
-    def __enter__(self) -> Self:
-        core = self._core
-        self._clerk.enter(core.begin(), core.end)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        core = self._core
-        self._clerk.leave(lambda: core.end(error), core.drop, error)
-
-    def __del__(self) -> None:
-        _let_go(self)
-
-
-def _let_go(face: SyncAttempt | SyncDispatch | SyncStep | SyncTurn) -> None:
-    """Somebody let go of what nobody left."""
-    core = face._core  # noqa: SLF001 - of this file
-    if core.is_open:
-        core.drop()
 
 
 class SyncConversation(ConversationFace):
@@ -361,8 +319,8 @@ class SyncConversations:
         hidden: Hide = (),
         elsewhere: bool | None = False,
         history: bool = True,
-        now: Callable[[], int] = _clock,
-        names: Callable[[], str] = _name,
+        now: Callable[[], int] = wall_clock,
+        names: Callable[[], str] = new_name,
         sleep: Callable[[float], Any] = time.sleep,
     ) -> None:
         self._store = store
