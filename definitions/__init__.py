@@ -1,7 +1,8 @@
 """What a conversation is made of, how providers spell it and how clients show it.
 
-The public names. Not here: anything else. `catalog` is the function, not the module of that name,
-which is why it is imported at once: a submodule imported later would take its place. The facade
+The public names. Not here: anything else. `catalog` and `model_context` are the functions, not the
+modules of those names, which is why they are imported at once: a submodule imported later would
+take their place. The facade
 (`Conversations` and what belongs to it) is imported when it is first asked for: who only shows
 conversations needs neither a loop nor a store.
 """
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from definitions.arguments import PartialArguments, partial, same_json
 from definitions.catalog import catalog
+from definitions.model_context import model_context
 
 if TYPE_CHECKING:
     from definitions.backend import (
@@ -36,6 +38,7 @@ __all__ = [
     "Step",
     "Turn",
     "catalog",
+    "model_context",
     "partial",
     "same_json",
 ]

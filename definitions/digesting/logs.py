@@ -7,7 +7,6 @@ arriving shows the same (`assembler verify` of the imported recording).
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from assembler.engine.values import same
 from assembler.plugins import Odd
 from definitions.digesting.listing import Counting, Row, compare_calls
+from definitions.digesting.plainly import decoded
 from definitions.importers import IMPORTERS, ImportFault
 from definitions.providers import Call
 
@@ -95,7 +95,7 @@ class Log:
                 continue
             if live["name"] != stored["name"]:
                 yield Odd(where, f"name of {call_id}", live["name"], stored["name"])
-            arguments = [_decoded(each["arguments"]) for each in (live, stored)]
+            arguments = [decoded(each["arguments"]) for each in (live, stored)]
             if not same(*arguments):
                 yield Odd(where, f"arguments of {call_id}", *arguments)
 
@@ -133,17 +133,8 @@ def log(path: str, data: bytes) -> Log:
     return found
 
 
-def _decoded(arguments: Any) -> Any:
-    if not isinstance(arguments, str):
-        return arguments
-    try:
-        return json.loads(arguments or "{}")
-    except (ValueError, RecursionError):
-        return arguments
-
-
 def _call(call_id: str, data: Mapping[str, Any]) -> Call:
-    arguments = _decoded(data["arguments"])
+    arguments = decoded(data["arguments"])
     is_ready = isinstance(arguments, dict)
     return Call(
         call_id,

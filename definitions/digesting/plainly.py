@@ -16,7 +16,7 @@ from typing import Any
 from definitions.digesting.bodies import Chunk
 from definitions.providers.reading import array, mapping, natural, text, whole
 
-__all__ = ["Plain", "plainly"]
+__all__ = ["Plain", "decoded", "plainly"]
 
 
 class Plain:
@@ -37,7 +37,7 @@ class Plain:
     @property
     def calls(self) -> list[list[Any]]:
         """Name and arguments of each call."""
-        return [[name, _decoded(arguments)] for name, arguments in self._calls]
+        return [[name, decoded(arguments)] for name, arguments in self._calls]
 
     def begin(self, place: object, name: object = None, call_id: object = None) -> None:
         """A call begins at a place of the answer, or goes on there when it has the same id."""
@@ -84,7 +84,8 @@ def plainly(name: str, chunks: Iterable[Chunk]) -> Plain:
     return found
 
 
-def _decoded(arguments: object) -> Any:
+def decoded(arguments: object) -> Any:
+    """Read arguments that came as text; as they are, where they are no text or no JSON."""
     if not isinstance(arguments, str):
         return arguments
     try:

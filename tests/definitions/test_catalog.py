@@ -90,3 +90,12 @@ def test_a_row_that_grows_is_one_row_and_its_view_stays_readable() -> None:
     second: Any = assembler.view("chat")["tool:c1"]
     assert (first.partial, second.partial) == ({"path": "a"}, {"path": "ab"})
     assert second.partial == partial('{"path":"ab"')
+
+
+def test_public_names_are_functions_where_modules_have_the_same() -> None:
+    import definitions.catalog  # noqa: PLC0415 - what comes later must not take the place
+    import definitions.model_context  # noqa: PLC0415
+
+    assert callable(definitions.catalog)
+    assert callable(definitions.model_context)
+    assert all(hasattr(definitions, name) for name in definitions.__all__)

@@ -24,6 +24,7 @@ __all__ = [
     "json_values",
     "named",
     "read",
+    "sound",
     "spoilt",
     "spoilt_stream",
     "texts",
@@ -77,6 +78,19 @@ def emitted(pieces: Iterable[Piece]) -> Assembler:
         assembler.emit({**envelope, "type": piece.type, "data": piece.data})
     assembler.flush()
     return assembler
+
+
+def sound(provider: str, chunks: Iterable[object]) -> None:
+    """Whatever the chunks are: nothing raises, what comes out can be shown and told, and each call
+    has an id of its own and either its arguments or a reason."""
+    pieces, response = read(provider, chunks)
+    emitted(pieces)
+    told(pieces, response)
+    for each in response.calls:
+        assert each.call_id
+        assert each.ready is (each.why is None)
+        assert each.ready is (each.arguments is not None)
+    assert len({each.call_id for each in response.calls}) == len(response.calls)
 
 
 def chunks_in(data: bytes) -> list[Any]:
