@@ -22,9 +22,11 @@ from assembler.engine.errors import InputError
 
 __all__ = [
     "Digest",
+    "Importer",
     "Odd",
     "Operations",
     "RowText",
+    "Sample",
     "catalog",
     "importer",
     "names",
@@ -96,6 +98,42 @@ class Operations(Struct, frozen=True):
     reasons: Mapping[str, str] = _NOTHING
 
 
+class Sample(Struct, frozen=True):
+    """The beginning of a file, by which importers tell their format; the file's name says nothing.
+
+    `values` are the JSON values that stand there whole, one a line or one behind another: of a file
+    that is one document, that document.
+    """
+
+    values: tuple[Any, ...]
+
+    @property
+    def records(self) -> tuple[Mapping[str, Any], ...]:
+        """Those of the values that are objects; a single list counts as its items."""
+        values = self.values
+        if len(values) == 1 and isinstance(values[0], list):
+            values = tuple(values[0])
+        return tuple(value for value in values if isinstance(value, dict))
+
+
+class Importer(Struct, frozen=True):
+    """What stands behind an entry point of `assembler.importers`; called, it reads a file.
+
+    `read(lines, *, name)` yields the lines of a recording as plain dicts, the header first; its
+    faults are ValueErrors. An operation that has a field `conversation` belongs to another
+    conversation of that name, beside the main one, which has a header of its own. `recognises`
+    answers whether a file that begins so is of this format. `about` is a line for people.
+    """
+
+    about: str
+    read: Callable[..., Iterable[Mapping[str, Any]]]
+    recognises: Callable[[Sample], bool]
+
+    def __call__(self, lines: Iterable[bytes | str], *, name: str) -> Iterable[Mapping[str, Any]]:
+        """Read the lines of a file that errors call `name`."""
+        return self.read(lines, name=name)
+
+
 def _group(group: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"assembler.{group}")}
 
@@ -128,12 +166,12 @@ def row_text(name: str = "default") -> RowText | None:
     return None if entry is None else entry.load()
 
 
-def importer(name: str, *, said: str = "importer") -> Callable[..., Iterable[Mapping[str, Any]]]:
-    """The importer of that name: `(lines, *, name) -> operations`; its faults: ValueErrors.
+def importer(name: str, *, said: str = "importer") -> Importer:
+    """The importer of that name.
 
     `InputError` when there is none of that name; `said` is what it calls the name.
     """
-    loaded: Callable[..., Iterable[Mapping[str, Any]]] = _load("importers", name, said)
+    loaded: Importer = _load("importers", name, said)
     return loaded
 
 

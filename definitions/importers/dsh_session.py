@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import chain
 
+from assembler.plugins import Importer, Sample
 from definitions.importers.dsh_calls import CALLS
 from definitions.importers.dsh_chunks import CHUNKS
 from definitions.importers.dsh_log import Log, Operation, Record, kept
@@ -27,7 +28,7 @@ from definitions.importers.halves import mended
 from definitions.importers.reading import Fields, read
 from definitions.quiet import QUIET_TYPES
 
-__all__ = ["QUIET_TYPES", "dsh_session"]
+__all__ = ["DSH_SESSION", "QUIET_TYPES", "dsh_session"]
 
 _HANDLERS = {**RECORDS, **MESSAGES, **CALLS, **CHUNKS}
 
@@ -64,3 +65,12 @@ def _no_log(name: str, first: Fields | None) -> ImportFault:
         # Not even a record: whatever the file is, it is another thing.
         expected += "; the file is no dsh-session log"
     return first.fault("type", expected)
+
+
+def _recognises(sample: Sample) -> bool:
+    """Whether a file begins as a session log: with the session, made at a time in numbers."""
+    first = sample.records[0] if sample.records else {}
+    return first.get("type") == "session" and "createdAt" in first
+
+
+DSH_SESSION = Importer("session logs of DeepSeek Harness", dsh_session, _recognises)

@@ -78,7 +78,7 @@ def only(items: list[Json]) -> Json:
 
 
 def test_the_importer_is_in_the_table() -> None:
-    assert IMPORTERS["dsh-session"] is dsh_session
+    assert IMPORTERS["dsh-session"].read is dsh_session
 
 
 def test_a_header_comes_first_and_the_session_is_an_event() -> None:
