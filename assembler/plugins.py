@@ -171,8 +171,10 @@ def importer(name: str, *, said: str = "importer") -> Importer:
 
     `InputError` when there is none of that name; `said` is what it calls the name.
     """
-    loaded: Importer = _load("importers", name, said)
-    return loaded
+    loaded: Any = _load("importers", name, said)
+    if isinstance(loaded, Importer):
+        return loaded
+    return Importer("", loaded, lambda _: False)  # a plain function, which knows no file by itself
 
 
 @cache

@@ -1,22 +1,30 @@
-"""`assembler import NAME FILE`: a recording out of what people already have.
+"""`assembler import [NAME] PATH…`: recordings, or conversations of a store, out of transcripts.
 
-The formats are plugged in (`assembler.importers`). Not here: one of them.
+The formats are plugged in (`assembler.importers`) and told by the content. Not here: one of them,
+what is made of a file (`recordings.transcripts`), and where it goes (`importing_to`).
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
-from collections.abc import Iterable, Mapping
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
-from assembler import codec, plugins
-from assembler.cli.inputs import OK
-from assembler.engine.errors import InputError
-from assembler.recordings.files import atomic, named, opened
-from assembler.recordings.format import read_lines
+from assembler import plugins
+from assembler.cli.importing_to import Folder, One, Output, Told, into_store
+from assembler.cli.inputs import BAD_INPUT, OK
+from assembler.cli.output import complain, escaped, say
+from assembler.cli.progress import Progress
+from assembler.engine.errors import AssemblerError, InputError
+from assembler.recordings.files import STDIN, named, opened
+from assembler.recordings.transcripts import checked, importer_for, sample_of, seekable
 
 __all__ = ["add"]
+
+_LEFT_OUT_MAX = 5
+"""So many files that are no transcripts are named, the others counted."""
 
 
 def add(commands: Any) -> None:
@@ -24,44 +32,142 @@ def add(commands: Any) -> None:
     known = plugins.names("importers")
     parser = commands.add_parser(
         "import",
-        help="make a recording out of a transcript",
-        description="Makes a recording out of a transcript or stream of another program. "
-        f"NAME says which format it has: {', '.join(known) or 'none is installed'}.",
-        epilog=f"example: assembler import {known[0] if known else 'NAME'} session.jsonl "
-        "-o session.recording.jsonl",
+        help="make recordings out of transcripts, or put them into a store",
+        description="Makes a recording out of a transcript or stream of another program, or puts "
+        "it into a store as a conversation. NAME says which format it has; left out, its content "
+        "says so. A folder is imported with all that is in it, again and again: what was imported "
+        f"before is there once. Formats: {', '.join(known) or 'none is installed'}.",
+        epilog="example: assembler import ~/sessions --store chat.db",
     )
-    parser.add_argument("name", metavar="NAME", help="the format")
-    parser.add_argument("file", metavar="FILE", help="the transcript; - is standard input")
     parser.add_argument(
+        "paths",
+        nargs="+",
+        metavar="[NAME] PATH",
+        help="the name of a format, then transcripts and folders of them; - is standard input",
+    )
+    to = parser.add_mutually_exclusive_group()
+    to.add_argument(
         "-o",
         "--output",
-        metavar="FILE",
-        help="where to write it, whole or not at all (default: standard output)",
+        metavar="PATH",
+        help="the file to write, whole or not at all; of several transcripts, the folder "
+        "(default: standard output)",
     )
+    to.add_argument("--store", metavar="FILE", help="the SQLite store to put conversations into")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Imports all of it before anything is written, so that nothing is half done."""
-    make = plugins.importer(arguments.name, said="NAME")
-    recording = b"".join(_made(make, arguments.file))
-    # Read it as everybody else will: a recording that cannot be read is not written.
-    list(read_lines(recording.splitlines(keepends=True), f"{named(arguments.file)} (imported)"))
-    if arguments.output is None:
-        sys.stdout.write(recording.decode())
-        return OK
-    with atomic(arguments.output) as file:
-        file.write(recording)
-    return OK
+    """Imports one file or many; those that cannot be read are named, the others imported."""
+    name, paths = _named(arguments.paths)
+    files = list(_files(paths))
+    several = len(files) != 1 or any(Path(path).is_dir() for path in paths if path != STDIN)
+    with contextlib.closing(_output(arguments, several)) as output:
+        return _Importing(name, output, several).run(files)
 
 
-def _made(make: Any, file: str) -> Iterable[bytes]:
-    with opened(file) as source:
+def _output(arguments: argparse.Namespace, several: bool) -> Output:
+    if arguments.store is not None:
+        return into_store(arguments.store)
+    return Folder(_folder(arguments.output)) if several else One(arguments.output)
+
+
+def _named(paths: list[str]) -> tuple[str | None, list[str]]:
+    """The format that was named, if one was, and the rest."""
+    if len(paths) == 1:
+        return None, paths
+    first, *others = paths
+    if first == STDIN or Path(first).exists():
+        return None, paths
+    plugins.importer(first, said="NAME")
+    return first, others
+
+
+def _folder(path: str | None) -> Path:
+    if path is None:
+        raise InputError("import: expected -o FOLDER or --store FILE for several transcripts")
+    folder = Path(path)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{path}: output: expected a folder for several transcripts, got a file")
+    return folder
+
+
+def _files(paths: list[str]) -> Iterator[tuple[str, str]]:
+    """Each file, and what to call what is in it: its path in its folder, without `.jsonl`."""
+    for path in paths:
+        if path != STDIN and Path(path).is_dir():
+            for found in sorted(Path(path).rglob("*")):
+                inside = found.relative_to(path)
+                if found.is_file() and not any(part.startswith(".") for part in inside.parts):
+                    yield str(found), inside.as_posix().removesuffix(".jsonl")
+        else:
+            yield path, "stdin" if path == STDIN else Path(path).name.removesuffix(".jsonl")
+
+
+class _Importing:
+    """Imports file by file, and says at the end what became of them."""
+
+    def __init__(self, name: str | None, output: Output, several: bool) -> None:
+        self._name = name
+        self._output = output
+        self._several = several
+        self._told: list[Told] = []
+        self._left_out: list[str] = []
+        self._faults = 0
+
+    def run(self, files: list[tuple[str, str]]) -> int:
+        sizes = [_size(path) for path, _ in files]
+        with Progress(sum(sizes)) as progress:
+            for (path, title), size in zip(files, sizes, strict=True):
+                self._one(path, title, progress)
+                progress.passed(size)
+        self._say()
+        return BAD_INPUT if self._faults else OK
+
+    def _one(self, path: str, title: str, progress: Progress) -> None:
         try:
-            operations: Iterable[Mapping[str, Any]] = make(source, name=named(file))
-            for operation in operations:
-                yield codec.encode(operation) + b"\n"
-        except InputError:
-            raise
-        except ValueError as fault:
-            raise InputError(str(fault)) from None
+            told = self._taken(path, title, progress)
+            if told is not None:
+                self._output.keep()
+                self._told.append(told)
+        except AssemblerError as fault:
+            if not self._several:
+                raise
+            progress.clear()
+            complain(str(fault))
+            self._faults += 1
+
+    def _taken(self, path: str, title: str, progress: Progress) -> Told | None:
+        with opened(path) as opened_file, seekable(opened_file) as file:
+            name = self._name or importer_for(sample_of(file))
+            file.seek(0)
+            if name is None:
+                self._leave_out(path)
+                return None
+            lines = progress.reading(path, file)
+            made = checked(plugins.importer(name, said="NAME"), lines, named(path))
+            return self._output.take(title, made)
+
+    def _leave_out(self, path: str) -> None:
+        if not self._several:
+            known = ", ".join(plugins.names("importers"))
+            raise InputError(f"{named(path)}: expected a transcript of one of {known}")
+        self._left_out.append(path)
+
+    def _say(self) -> None:
+        if self._left_out:
+            shown = ", ".join(self._left_out[:_LEFT_OUT_MAX])
+            more = len(self._left_out) - _LEFT_OUT_MAX
+            complain(f"left out, no transcript: {shown}{f' and {more} more' if more > 0 else ''}")
+        said = self._output.said(self._told)
+        if said and self._output.is_quiet:
+            complain(said)
+        elif said:
+            say(escaped(said))
+
+
+def _size(path: str) -> int:
+    try:
+        return 0 if path == STDIN else Path(path).stat().st_size
+    except OSError:
+        return 0

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from assembler import plugins
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import InputError
-from assembler.recordings import Recording, Run, read
+from assembler.recordings import Recording, Run
 from assembler.recordings.expecting import is_expectation
 from assembler.recordings.format import unexpected
 from assembler.recordings.running import missing_needs
+from assembler.recordings.transcripts import read_any
 
 __all__ = [
     "BAD_INPUT",
@@ -44,10 +45,15 @@ def add_files(parser: argparse.ArgumentParser, *, several: bool) -> None:
             "files",
             nargs="+",
             metavar="FILE",
-            help="recordings; - is standard input, where several may stand one after another",
+            help="recordings, or transcripts of a known format; - is standard input, where several "
+            "recordings may stand one after another",
         )
     else:
-        parser.add_argument("file", metavar="FILE", help="a recording; - is standard input")
+        parser.add_argument(
+            "file",
+            metavar="FILE",
+            help="a recording, or a transcript of a known format; - is standard input",
+        )
 
 
 def add_catalog(parser: argparse.ArgumentParser) -> None:
@@ -80,8 +86,16 @@ def view_of(arguments: argparse.Namespace, known: Definitions) -> str:
 
 
 def single(file: str) -> Recording:
-    """The only recording of a file, all of whose operations can run here."""
-    recording = read(file)
+    """The recording of a file, or what a transcript's importer makes of it; it can run here.
+
+    Of a transcript that holds several conversations, the main one. Two recordings are one too many.
+    """
+    found = read_any(file)
+    recording = next(found)
+    second = next(found, None)
+    if second is not None and second.source == recording.source:
+        place = second.source, second.line
+        raise unexpected(place, "recording", "only one recording", "another one behind it")
     require_all(recording)
     return recording
 

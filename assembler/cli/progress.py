@@ -1,4 +1,4 @@
-"""One line on standard error that says how far a command over many files has come.
+"""One line on standard error that says how far a command over files has come.
 
 Only where people see it: nothing is written unless standard error is a terminal. Not here: the
 progress bar of `play`.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -17,10 +18,15 @@ __all__ = ["Progress"]
 
 _CLEAR = "\r\x1b[K"
 _SECONDS_BETWEEN = 0.05
+_LINES_BETWEEN = 64
+"""So many lines pass without a look at the clock."""
 
 
 class Progress:
-    """A context manager around the files; whoever prints calls `clear` before."""
+    """A context manager around the files; whoever prints calls `clear` before.
+
+    `total` counts files, each told by `at`, or bytes, told by `reading` and `passed`.
+    """
 
     def __init__(self, total: int) -> None:
         self._total = total
@@ -43,10 +49,28 @@ class Progress:
     def at(self, name: str) -> None:
         """The next file begins."""
         self._done += 1
+        self._draw(f"{self._done}/{self._total} {name}")
+
+    def reading(self, name: str, lines: Iterable[bytes]) -> Iterable[bytes]:
+        """The same lines, while it is shown how many bytes of all have passed."""
+        return self._counted(name, lines) if self._on else lines
+
+    def passed(self, size: int) -> None:
+        """A file of `size` bytes is behind us."""
+        self._done += size
+
+    def _counted(self, name: str, lines: Iterable[bytes]) -> Iterator[bytes]:
+        done = self._done
+        for number, line in enumerate(lines):
+            done += len(line)
+            if not number % _LINES_BETWEEN:
+                self._draw(f"{done * 100 // self._total:3} % {name}")
+            yield line
+
+    def _draw(self, said: str) -> None:
         now = time.monotonic()
         if self._on and now - self._drawn_at >= _SECONDS_BETWEEN:
             self._drawn_at, self._drawn = now, True
-            said = f"{self._done}/{self._total} {name}"
             sys.stderr.write(f"{_CLEAR}{cut(said, width_of(sys.stderr) - 1)}")
             sys.stderr.flush()
 

@@ -19,11 +19,12 @@ from assembler.cli.inputs import (
 )
 from assembler.cli.output import Style, complain, escaped, findings_line, print_json, say
 from assembler.cli.progress import Progress
-from assembler.engine.errors import RecordingError
-from assembler.recordings import Recording, read_many
+from assembler.engine.errors import InputError, RecordingError
+from assembler.recordings import Recording
 from assembler.recordings.arriving import PATHS, disagreement
 from assembler.recordings.matching import short
 from assembler.recordings.running import missing_needs
+from assembler.recordings.transcripts import read_any
 
 __all__ = ["add"]
 
@@ -78,9 +79,9 @@ def _summary(counts: dict[str, int]) -> str:
 
 def _verdicts(file: str, known: Definitions) -> Iterator[dict[str, Any]]:
     try:
-        for recording in read_many(file):
+        for recording in read_any(file):
             yield _verdict(recording, known)
-    except RecordingError as fault:
+    except (RecordingError, InputError) as fault:
         yield {"name": file, "outcome": "unreadable", "reason": str(fault)}
 
 
