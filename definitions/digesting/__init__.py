@@ -2,9 +2,10 @@
 
 `digest` takes one file. What it is, its content says (`bodies`). An answer is read in every way in
 which a network may cut it, and once more plainly (`answers`, `plainly`); a tool loop is compared
-with what its client sent back (`exchanges`), a log's live half with its stored one (`logs`), and
-all of them with a listing that lies beside them (`listing`). The command line finds this by entry
-point. Not here: reading files, adapters, importers, and the table that people see.
+with what its client sent back (`exchanges`), a log's live half with its stored one (`logs`); the
+transcript of an agent is imported (`transcripts`); and all of them are compared with a listing that
+lies beside them (`listing`). The command line finds this by entry point. Not here: reading files,
+adapters, importers, and the table that people see.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from definitions.digesting.exchanges import Exchange, exchange
 from definitions.digesting.listing import Row, compare, row_of
 from definitions.digesting.logs import log
 from definitions.digesting.reasons import REASONS
+from definitions.digesting.transcripts import importer_of, transcript
 from definitions.providers.reading import plain
 
 __all__ = ["REASONS", "digest"]
@@ -43,6 +45,9 @@ def digest(path: str, data: bytes, row: Mapping[str, str] | None = None) -> Dige
 
 def _digest(path: str, data: bytes, listed: Row | None) -> Digest:
     found = body(data)
+    importer = importer_of(found.chunks)
+    if importer is not None:
+        return transcript(importer, path, data, listed)
     name = format_of(found.chunks)
     if name == LOG:
         return _log(path, data, listed)

@@ -7,11 +7,13 @@ whole file, and neither cuts nor repairs. Not here: what a chunk says (`definiti
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+import re
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from msgspec import Struct
+
+from definitions.providers import formats
 
 __all__ = ["EXCHANGE", "LOG", "PROVIDERS", "Body", "Chunk", "body", "format_of"]
 
@@ -20,18 +22,10 @@ Chunk = Mapping[str, Any]
 EXCHANGE = "exchange"
 LOG = "dsh-session"
 
-PROVIDERS: Mapping[str, str] = MappingProxyType(
-    {
-        "anthropic-messages": "anthropic",
-        "google-generate": "gemini",
-        "google-interactions": "gemini_interactions",
-        "ollama-chat": "ollama",
-        "openai-chat": "openai_chat",
-        "openai-responses": "openai_responses",
-    }
-)
+PROVIDERS = formats.FORMATS
 """The adapter of each format of streams."""
 
+_NOT_BLANK = re.compile(r"\S")
 _BOM = b"\xef\xbb\xbf"
 _LOOKED_AT = 5
 """So many chunks are looked at; the first of a stream may be a sign of life."""
@@ -56,8 +50,23 @@ def body(data: bytes) -> Body:
     payloads = list(data.splitlines() if data[:1] == b"{" else _payloads(data))
     values = [(payload, _read(payload)) for payload in payloads]
     chunks = tuple(value for _, value in values if isinstance(value, dict))
-    lost = [value is None and payload.lstrip()[:1] == b"{" for payload, value in values]
-    return Body(chunks, sum(lost))
+    lost = sum(value is None and payload.lstrip()[:1] == b"{" for payload, value in values)
+    if (lost or not chunks) and data[:1] in (b"[", b"{"):
+        return _one_behind_another(data) or Body(chunks, lost)
+    return Body(chunks, lost)
+
+
+def _one_behind_another(data: bytes) -> Body | None:
+    """Read values that are broken into lines as their writer liked; None when it is not that."""
+    text, at, found = data.decode("utf-8", "replace"), 0, list[Any]()
+    decoder = json.JSONDecoder()
+    while (begins := _NOT_BLANK.search(text, at)) is not None:
+        try:
+            value, at = decoder.raw_decode(text, begins.start())
+        except (ValueError, RecursionError):
+            return None
+        found += value if isinstance(value, list) else [value]
+    return Body(tuple(each for each in found if isinstance(each, dict)))
 
 
 def _payloads(data: bytes) -> Iterator[bytes]:
@@ -81,9 +90,12 @@ def _read(payload: bytes) -> Any:
 def format_of(chunks: tuple[Chunk, ...]) -> str | None:
     """Give the name of a format that is read here; None for whatever else it is."""
     for chunk in chunks[:_LOOKED_AT]:
-        for name, fits in _SIGNS.items():
-            if fits(chunk):
-                return name
+        if _is_exchange(chunk):
+            return EXCHANGE
+        if _is_log(chunk):
+            return LOG
+        if (name := formats.format_of((chunk,))) is not None:
+            return name
     return None
 
 
@@ -93,46 +105,3 @@ def _is_exchange(chunk: Chunk) -> bool:
 
 def _is_log(chunk: Chunk) -> bool:
     return chunk.get("type") == "session" and isinstance(chunk.get("createdAt"), int)
-
-
-def _is_messages(chunk: Chunk) -> bool:
-    if chunk.get("type") == "message_start":
-        return isinstance(chunk.get("message"), dict)
-    return chunk.get("type") == "message" and isinstance(chunk.get("content"), list)
-
-
-def _is_generate(chunk: Chunk) -> bool:
-    named = "modelVersion" in chunk or "promptFeedback" in chunk
-    return isinstance(chunk.get("candidates"), list) or ("usageMetadata" in chunk and named)
-
-
-def _is_interaction(chunk: Chunk) -> bool:
-    if str(chunk.get("event_type")).startswith("interaction."):
-        return isinstance(chunk.get("interaction"), dict)
-    return chunk.get("object") == "interaction"
-
-
-def _is_responses(chunk: Chunk) -> bool:
-    return str(chunk.get("type")).startswith("response.") or chunk.get("object") == "response"
-
-
-def _is_ollama(chunk: Chunk) -> bool:
-    return isinstance(chunk.get("done"), bool) and isinstance(chunk.get("message"), dict)
-
-
-def _is_chat(chunk: Chunk) -> bool:
-    return isinstance(chunk.get("choices"), list)
-
-
-_SIGNS: Mapping[str, Callable[[Chunk], bool]] = MappingProxyType(
-    {
-        EXCHANGE: _is_exchange,
-        LOG: _is_log,
-        "anthropic-messages": _is_messages,
-        "google-generate": _is_generate,
-        "google-interactions": _is_interaction,
-        "openai-responses": _is_responses,
-        "ollama-chat": _is_ollama,
-        "openai-chat": _is_chat,
-    }
-)

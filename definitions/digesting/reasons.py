@@ -36,6 +36,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "unread-listing": "the listing counts the events of that format and does not read them",
         "failed": "an answer that failed has no finish of its own here",
         "nested": "the listing leaves out calls that were made by another call",
+        "title": "the listing has the title of a call for its name",
+        "beside": "the listing leaves out calls of the conversations beside the main one",
+        "returned": "the listing counts the calls alone that have a result",
         # of what a client sent back
         "other-loop": "the requests behind it belong to another conversation or another try",
         "not-sent-back": "the client left it out, or put something of its own in its place",

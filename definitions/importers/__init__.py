@@ -16,8 +16,15 @@ from types import MappingProxyType
 from assembler.plugins import Importer
 from definitions.importers.dsh_session import DSH_SESSION
 from definitions.importers.errors import ImportFault
+from definitions.importers.model_answers import EXCHANGE, MODEL_STREAM
 
 __all__ = ["IMPORTERS", "ImportFault"]
 
-IMPORTERS: Mapping[str, Importer] = MappingProxyType({"dsh-session": DSH_SESSION})
+IMPORTERS: Mapping[str, Importer] = MappingProxyType(
+    {
+        "dsh-session": DSH_SESSION,
+        "exchange": EXCHANGE,
+        "model-stream": MODEL_STREAM,
+    }
+)
 """The importers by name; the entry points `assembler.importers` say the same to the library."""

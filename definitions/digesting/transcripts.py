@@ -1,0 +1,116 @@
+"""A transcript of another program: imported, and compared with what a listing says of its calls.
+
+Which importer reads a file, its content says. Whether every way of arriving shows the same is not
+asked here (`assembler verify`), nor what a session log streamed (`logs`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from assembler.plugins import Digest, Odd, Sample
+from definitions.digesting.listing import Row
+from definitions.importers import IMPORTERS, ImportFault
+
+__all__ = ["importer_of", "transcript"]
+
+_READ_ELSEWHERE = frozenset({"dsh-session", "exchange", "model-stream"})
+"""Importers of what is looked at more closely: in `logs`, `exchanges` and `answers`."""
+_SAMPLE_VALUES = 20
+_NO_ID = "None"
+
+
+class _Call(Struct):
+    """What is known of a call: its name, and which ways there are to know of it."""
+
+    name: str
+    title: str = ""
+    is_beside: bool = False
+    has_result: bool = False
+
+
+class _Read:
+    """What the operations of an importer say."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter(answers=0, calls=0)
+        self.calls: dict[str, _Call] = {}
+        self.ids: dict[str, str] = {}
+        """Our ids by the file's, where those are others."""
+
+    def take(self, operation: Mapping[str, Any]) -> None:
+        if operation.get("op") == "append":
+            event = operation["event"]
+            self._event(event["type"], event["data"], "conversation" in operation)
+        elif operation.get("op") == "delta" and operation.get("type") == "tool-call":
+            self._call(operation["data"], "conversation" in operation)
+
+    def _event(self, kind: str, data: Mapping[str, Any], is_beside: bool) -> None:
+        if kind == "assistant/message":
+            self.counts["answers"] += 1
+            for block in data["content"]:
+                if block.get("type") == "tool-call":
+                    self._call(block, is_beside)
+        elif kind == "tool/call":
+            self._call(data, is_beside)
+        elif kind == "tool/result" and data["call_id"] in self.calls:
+            self.calls[data["call_id"]].has_result = True
+
+    def _call(self, data: Mapping[str, Any], is_beside: bool) -> None:
+        call_id = data["call_id"]
+        known = self.calls.setdefault(call_id, _Call("", is_beside=is_beside))
+        known.name = data.get("name") or known.name
+        known.title = str(data.get("title") or known.title)
+        told = data.get("provider_call_id")
+        if isinstance(told, str) and told:
+            self.ids.setdefault(told, call_id)
+
+
+def importer_of(values: Sequence[Any]) -> str | None:
+    """Give the name of the importer that knows a file which begins with these values."""
+    sample = Sample(tuple(values[:_SAMPLE_VALUES]))
+    names = (name for name in IMPORTERS if name not in _READ_ELSEWHERE)
+    return next((name for name in names if IMPORTERS[name].recognises(sample)), None)
+
+
+def transcript(name: str, path: str, data: bytes, row: Row | None) -> Digest:
+    """Import a file by the importer of that name, and compare it with its listing."""
+    found, odd = _Read(), []
+    try:
+        for operation in IMPORTERS[name](data.splitlines(keepends=True), name=path):
+            found.take(operation)
+    except ImportFault as fault:
+        odd.append(Odd(f"line {fault.line}", fault.field, fault.expected, "not imported"))
+    found.counts["calls"] = len(found.calls)
+    if row is not None and not odd:
+        odd += _compare(found, row)
+    return Digest(name, counts=dict(found.counts), odd=tuple(odd))
+
+
+def _compare(found: _Read, row: Row) -> Iterator[Odd]:
+    """Compare how many calls there are, and those that the listing names."""
+    total = len(found.calls)
+    if row.count not in (None, total):
+        yield Odd("", "calls", row.count, total, _counting(found, row))
+    for call_id, name in row.named:
+        call = found.calls.get(found.ids.get(call_id, call_id))
+        if call is None:
+            if call_id == _NO_ID:
+                yield Odd("", "id of a call", None, "one of its own", "minted")
+            else:
+                yield Odd("", "call", call_id, None)
+        elif name not in (call.name, _NO_ID):
+            kind = "title" if name == call.title else ""
+            yield Odd("", f"name of {call_id}", name, call.name, kind)
+
+
+def _counting(found: _Read, row: Row) -> str:
+    """Give the word for another way of counting that comes to the listing's number."""
+    beside = sum(call.is_beside for call in found.calls.values())
+    returned = sum(call.has_result for call in found.calls.values())
+    ways = {"beside": len(found.calls) - beside, "returned": returned}
+    return next((kind for kind, count in ways.items() if count == row.count), "")
