@@ -121,7 +121,9 @@ class Importer(Struct, frozen=True):
 
     `read(lines, *, name)` yields the lines of a recording as plain dicts, the header first; its
     faults are ValueErrors. An operation that has a field `conversation` belongs to another
-    conversation of that name, beside the main one, which has a header of its own. `recognises`
+    conversation of that name, beside the main one, which has a header of its own. One that has a
+    field `tail` stands there because the file ends, `"unfinished"`: a longer file will say it
+    otherwise. `recognises`
     answers whether a file that begins so is of this format. `about` is a line for people.
     """
 

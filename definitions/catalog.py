@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from assembler.engine.definition import Definition, GroupDefinition
 from definitions.approval import Approval
 from definitions.assistant import Assistant
@@ -13,7 +15,7 @@ from definitions.inbox import Inbox
 from definitions.message import Message
 from definitions.permission import Permission
 from definitions.process import Process
-from definitions.quiet import QUIET_TYPES
+from definitions.quiet import QUIET
 from definitions.request import Request
 from definitions.retry import Retry
 from definitions.tool import Tool
@@ -24,7 +26,7 @@ from definitions.turn_tail import TurnTail
 __all__ = ["catalog"]
 
 
-def catalog(*, quiet: frozenset[str] = QUIET_TYPES) -> tuple[Definition | GroupDefinition, ...]:
+def catalog(*, quiet: Container[str] = QUIET) -> tuple[Definition | GroupDefinition, ...]:
     """Give all Definitions of a conversation.
 
     `quiet` are unknown event types that are kept and have no row.
@@ -44,6 +46,6 @@ def catalog(*, quiet: frozenset[str] = QUIET_TYPES) -> tuple[Definition | GroupD
         TurnTail(),
         Compaction(),
         Command(),
-        Fallback(quiet=frozenset(quiet)),
+        Fallback(quiet=quiet),
         Process(),
     )

@@ -5,6 +5,8 @@ Not here: the list of what is known (`events`), of what is kept without a row (`
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from msgspec import Struct
 
 from assembler.engine.definition import (
@@ -41,7 +43,7 @@ class Fallback(Definition):
     takes = frozenset({UNNAMED})
     names = VOCABULARY
 
-    def __init__(self, *, quiet: frozenset[str] = frozenset()) -> None:
+    def __init__(self, *, quiet: Container[str] = ()) -> None:
         self._quiet = quiet
 
     def match(self, item: Event) -> tuple[str, Role] | None:

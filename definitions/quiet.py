@@ -6,7 +6,9 @@ something to us (`events`).
 
 from __future__ import annotations
 
-__all__ = ["QUIET_TYPES"]
+from collections.abc import Container
+
+__all__ = ["QUIET", "QUIET_FORMATS", "QUIET_TYPES"]
 
 QUIET_TYPES = frozenset(
     {
@@ -32,3 +34,19 @@ QUIET_TYPES = frozenset(
         "tool-workflow/run-end",
     }
 )
+
+QUIET_FORMATS = frozenset({"claude-code"})
+"""Formats whose records without a counterpart are kept as `format/their type`: data about the
+program, its files and its settings."""
+
+
+class _Quiet(Container[str]):
+    """Everything that is kept without a row."""
+
+    def __contains__(self, kind: object) -> bool:
+        if not isinstance(kind, str):
+            return False
+        return kind in QUIET_TYPES or kind.partition("/")[0] in QUIET_FORMATS
+
+
+QUIET: Container[str] = _Quiet()

@@ -145,7 +145,9 @@ class _Importing:
                 self._leave_out(path)
                 return None
             lines = progress.reading(path, file)
-            made = checked(plugins.importer(name, said="NAME"), lines, named(path))
+            finished = self._output.takes_finished
+            importer = plugins.importer(name, said="NAME")
+            made = checked(importer, lines, named(path), finished=finished)
             return self._output.take(title, made)
 
     def _leave_out(self, path: str) -> None:

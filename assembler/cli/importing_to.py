@@ -44,6 +44,8 @@ class Output(Protocol):
     """Takes what an importer makes of a file; `is_quiet`: its words go to standard error."""
 
     is_quiet: bool
+    takes_finished: bool
+    """Whether it keeps for ever what it took, so that nothing unfinished may go there."""
 
     def take(self, title: str, made: Made) -> Told:
         """Take all that is made of the file that is called `title`."""
@@ -78,6 +80,7 @@ class One(_Spooling):
     """One file, or standard output; what stands beside the main conversation goes beside it."""
 
     is_quiet = True
+    takes_finished = False
 
     def __init__(self, path: str | None) -> None:
         super().__init__()
@@ -101,6 +104,7 @@ class Folder(_Spooling):
     """A folder: one recording for each transcript, of the same name, written anew each time."""
 
     is_quiet = False
+    takes_finished = False
 
     def __init__(self, path: Path) -> None:
         super().__init__()
@@ -167,6 +171,7 @@ class _IntoStore:
     """
 
     is_quiet = False
+    takes_finished = True
 
     def __init__(self, store: SyncStore, path: str) -> None:
         self._store = store

@@ -126,12 +126,14 @@ def checked(
     importer: Importer | Callable[..., Iterable[Mapping[str, Any]]],
     lines: Iterable[bytes],
     name: str,
+    *,
+    finished: bool = False,
 ) -> Iterator[tuple[str | None, Fields]]:
     """What an importer makes of a file that errors call `name`, as everybody else will read it.
 
     Gives each line of a recording with the conversation beside the main one that it belongs to
-    (None: the main one). A fault of the file is an `InputError`, and so is a line that is none: it
-    is never written.
+    (None: the main one), with `finished` without what a longer file will say otherwise. A fault of
+    the file is an `InputError`, and so is a line that is none: it is never written.
     """
     plugged = plugins.operations()
     place = f"{name} (imported)"
@@ -139,7 +141,8 @@ def checked(
         for number, operation in enumerate(importer(lines, name=name), 1):
             fields = dict(operation)
             conversation = fields.pop("conversation", None)
-            fields.pop("tail", None)
+            if fields.pop("tail", None) == "unfinished" and finished:
+                continue
             line = frozen(fields)
             if "recording" in line:
                 check_header(line, (place, number))

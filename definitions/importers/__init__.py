@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from assembler.plugins import Importer
+from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
 from definitions.importers.dsh_session import DSH_SESSION
 from definitions.importers.errors import ImportFault
 from definitions.importers.model_answers import EXCHANGE, MODEL_STREAM
@@ -22,6 +23,8 @@ __all__ = ["IMPORTERS", "ImportFault"]
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        "claude-code": CLAUDE_CODE,
+        "claude-code-wrapped": CLAUDE_CODE_WRAPPED,
         "dsh-session": DSH_SESSION,
         "exchange": EXCHANGE,
         "model-stream": MODEL_STREAM,

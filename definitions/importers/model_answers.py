@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from assembler.codec import plain
 from assembler.plugins import Importer, Sample
 from definitions.answering import call_draft, ended
 from definitions.importers.errors import ImportFault
@@ -18,7 +19,7 @@ from definitions.importers.transcript import Operation, Transcript
 from definitions.providers import adapter
 from definitions.providers.chunks import Chunks
 from definitions.providers.formats import FORMATS, format_of
-from definitions.providers.reading import plain, text
+from definitions.providers.reading import text
 
 __all__ = ["EXCHANGE", "MODEL_STREAM", "exchange", "model_stream"]
 

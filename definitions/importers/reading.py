@@ -10,14 +10,17 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
+import msgspec
 from attrs import frozen
 
 from definitions.importers.errors import ImportFault
+from definitions.importers.halves import may_hold_halves, mended
 
-__all__ = ["Data", "Fields", "Line", "read", "strict_json"]
+__all__ = ["Data", "Fields", "Line", "document", "read", "strict_json", "values"]
 
 Data: TypeAlias = dict[str, Any]
 
+_BOM = b"\xef\xbb\xbf"
 _TEXT = "a text that is not empty"
 _OBJECT = "a JSON object"
 _CUT = "a JSON object; the text ends inside of one"
@@ -99,6 +102,52 @@ def read(lines: Iterable[bytes | str], name: str) -> Iterator[Line]:
         text = _decoded(line, name, number)
         if text:
             yield Line(_parsed(text, name, number), text)
+
+
+def values(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]:
+    """Read a file one JSON value a line, each with its line, whatever the value is.
+
+    A last line that was not written to its end (it has no line break, and is no JSON) is left out:
+    whoever wrote it is still writing. Half characters are mended. O(size).
+    """
+    for number, line in enumerate(lines, 1):
+        data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+        if number == 1:
+            data = data.removeprefix(_BOM)
+        if not data.strip():
+            continue
+        try:
+            yield number, msgspec.json.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            text = _decoded(line, name, number)
+            try:
+                value = mended(strict_json(text))
+            except (ValueError, RecursionError) as fault:
+                if not data.endswith(b"\n") and number > 1:
+                    return
+                raise _no_json(text, name, number, fault) from None
+            yield number, value
+
+
+def document(lines: Iterable[bytes | str], name: str) -> Any:
+    """Read a file that is one JSON value."""
+    data = b"".join(line.encode() if isinstance(line, str) else line for line in lines)
+    text = _decoded(data, name, 1)
+    try:
+        return mended(strict_json(text)) if may_hold_halves(text) else strict_json(text)
+    except (ValueError, RecursionError) as fault:
+        raise _no_json(text, name, 1, fault) from None
+
+
+def _no_json(text: str, name: str, number: int, fault: Exception) -> ImportFault:
+    expected = "a JSON value"
+    if isinstance(fault, json.JSONDecodeError):
+        cut = fault.pos >= len(text) or fault.msg.startswith("Unterminated")
+        line = number + text.count("\n", 0, fault.pos)
+        where = f" ({fault.msg} at column {fault.colno})"
+        expected += "; the text ends inside of one" if cut else where
+        return ImportFault(name, line, "line", expected)
+    return ImportFault(name, number, "line", expected)
 
 
 def strict_json(text: str) -> Any:

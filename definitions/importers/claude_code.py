@@ -1,0 +1,168 @@
+"""Transcripts of Claude Code, made into recordings: one file, or one as a sync server kept it.
+
+Here lives which record goes to which conversation: the main one, or that of a subagent whose
+records stand inline (`isSidechain`), which is named by the call that started it; its calls stand in
+the main one as well, as children of that call. What a record says is in `claude_code_records`. Not
+here: the stream that Claude Code prints while it works.
+
+A subagent is known by its prompt, which its call carries, and then by `parentUuid`. Of what was
+rewound both ways stay, in the order of the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from assembler.plugins import Importer, Sample
+from definitions.importers.claude_code_records import Chat
+from definitions.importers.reading import document, values
+from definitions.importers.times import milliseconds
+from definitions.importers.transcript import Operation
+from definitions.providers.reading import array, mapping, text
+
+__all__ = ["CLAUDE_CODE", "CLAUDE_CODE_WRAPPED", "claude_code", "claude_code_wrapped"]
+
+Record = Mapping[str, Any]
+
+_ABOUT = "Imported from a transcript of Claude Code."
+_CONVERSATION = frozenset({"user", "assistant"})
+
+
+def claude_code(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
+    """Turn one transcript into the operations of a recording, the header first.
+
+    O(size); memory: ids, the message at hand, and the prompts of subagents that still run.
+    """
+    yield from _Session(name).read(values(lines, name))
+
+
+def claude_code_wrapped(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
+    """Turn a list of records as a sync server kept them, sorted by when they were written."""
+    found = [_unwrapped(mapping(each)) for each in array(document(lines, name))]
+    found.sort(key=lambda record: milliseconds(record.get("timestamp")) or 0)
+    yield from _Session(name).read(enumerate(found, 1))
+
+
+def _unwrapped(kept: Record) -> dict[str, Any]:
+    content = mapping(mapping(kept.get("content")).get("content"))
+    if content.get("type") == "output":
+        return {"timestamp": kept.get("createdAt"), **mapping(content.get("data"))}
+    said = text(content.get("text"))
+    return {
+        "type": "user",
+        "uuid": text(kept.get("id")),
+        "timestamp": kept.get("createdAt"),
+        "message": {"role": "user", "content": said},
+    }
+
+
+class _Session:
+    """One file: its conversations, and whose a record is."""
+
+    def __init__(self, name: str) -> None:
+        self._main = Chat()
+        self._header = self._main.transcript.header(name, _ABOUT)
+        self._has_main = False
+        self._beside: dict[str, Chat] = {}
+        self._prompts: dict[str, list[str]] = {}
+        """The calls that start subagents, by their prompt, until their first record came."""
+        self._chains: dict[str, str] = {}
+        """The call of the subagent that a record is of, by the record's uuid."""
+
+    def read(self, records: Iterable[tuple[int, Any]]) -> Iterator[Operation]:
+        yield self._header
+        for number, record in records:
+            for chat in (self._main, *self._beside.values()):
+                chat.number = number
+            yield from self._take(record)
+        for chat in (self._main, *self._beside.values()):
+            yield from chat.rest()
+            yield chat.transcript.finish()
+
+    def _take(self, record: Any) -> Iterator[Operation]:
+        if not isinstance(record, dict):
+            yield from self._main.odd(record)
+            return
+        call_id = self._subagent_of(record)
+        if call_id is None:
+            self._has_main = self._has_main or record.get("type") in _CONVERSATION
+            yield from self._main.take(record)
+        else:
+            yield from self._take_beside(call_id, record)
+        self._learn_prompts(record)
+
+    def _take_beside(self, call_id: str, record: Record) -> Iterator[Operation]:
+        chat = self._beside.get(call_id)
+        if chat is None:
+            chat = self._beside[call_id] = Chat(call_id)
+            chat.number = self._main.number
+            yield chat.transcript.header(call_id, f"What the subagent of {call_id} said.")
+        yield from chat.take(record)
+        yield from self._main.child(call_id, record)
+
+    def _subagent_of(self, record: Record) -> str | None:
+        """The call whose subagent wrote a record; None: it is of the main conversation."""
+        if record.get("isSidechain") is not True or record.get("type") not in _CONVERSATION:
+            return None
+        told = text(record.get("parent_tool_use_id")) or self._chains.get(
+            text(record.get("parentUuid"))
+        )
+        if not told:
+            waiting = self._prompts.get(_said(record), [])
+            told = waiting.pop(0) if waiting else None
+        if told and (uuid := text(record.get("uuid"))):
+            self._chains[uuid] = told
+        return told or None
+
+    def _learn_prompts(self, record: Record) -> None:
+        for block in map(mapping, array(mapping(record.get("message")).get("content"))):
+            if block.get("type") == "tool_use":
+                prompt = text(mapping(block.get("input")).get("prompt"))
+                if prompt and (call_id := text(block.get("id"))):
+                    self._prompts.setdefault(prompt, []).append(call_id)
+            elif block.get("type") == "tool_result":
+                self._forget(text(block.get("tool_use_id")))
+
+    def _forget(self, call_id: str) -> None:
+        """A subagent is through: no record of it comes any more."""
+        if call_id in self._beside:
+            self._chains = {uuid: each for uuid, each in self._chains.items() if each != call_id}
+        for prompt in [each for each, calls in self._prompts.items() if call_id in calls]:
+            del self._prompts[prompt]
+
+
+def _said(record: Record) -> str:
+    content = mapping(record.get("message")).get("content")
+    if isinstance(content, str):
+        return content
+    return "".join(text(mapping(block).get("text")) for block in array(content))
+
+
+def _recognises(sample: Sample) -> bool:
+    """Whether a record of the beginning is one of a conversation, under Claude Code's names."""
+    return any(map(_is_record, sample.records))
+
+
+def _is_record(record: Any) -> bool:
+    kind = record.get("type")
+    if kind in _CONVERSATION:
+        named = "parentUuid" in record and "uuid" in record and "message" in record
+        return named and "isSidechain" in record
+    return (kind == "summary" and "leafUuid" in record) or (
+        kind == "file-history-snapshot" and "messageId" in record
+    )
+
+
+def _recognises_wrapped(sample: Sample) -> bool:
+    first = sample.records[0] if sample.records else {}
+    content = mapping(first.get("content"))
+    return "localId" in first and isinstance(content.get("content"), dict) and "role" in content
+
+
+CLAUDE_CODE = Importer("transcripts of Claude Code", claude_code, _recognises)
+CLAUDE_CODE_WRAPPED = Importer(
+    "transcripts of Claude Code as a sync server keeps them",
+    claude_code_wrapped,
+    _recognises_wrapped,
+)
