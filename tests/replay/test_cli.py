@@ -149,7 +149,7 @@ def test_a_name_that_is_not_there_is_said_with_its_option(ask: Asked) -> None:
     for argv in (("play", CANCEL), ("state", CANCEL), ("check", CANCEL), ("verify", CANCEL)):
         said = "--catalog: expected one of default, got 'nope'\n"
         assert ask(*argv, "--catalog", "nope") == (2, "", said)
-    said = "NAME: expected one of dsh-session, got 'nope'\n"
+    said = f"NAME: expected one of {', '.join(plugins.names('importers'))}, got 'nope'\n"
     assert ask("import", "nope", CANCEL) == (2, "", said)
 
 
