@@ -2,10 +2,11 @@
 
 `digest` takes one file. What it is, its content says (`bodies`). An answer is read in every way in
 which a network may cut it, and once more plainly (`answers`, `plainly`); a tool loop is compared
-with what its client sent back (`exchanges`), a log's live half with its stored one (`logs`); the
-transcript of an agent is imported (`transcripts`); and all of them are compared with a listing that
-lies beside them (`listing`). The command line finds this by entry point. Not here: reading files,
-adapters, importers, and the table that people see.
+with what its client sent back (`exchanges`), a log's live half with its stored one (`logs`); each
+answer that a client recorded is read on its own (`recorded`); the transcript of an agent is
+imported (`transcripts`); and all of them are compared with a listing that lies beside them
+(`listing`). The command line finds this by entry point. Not here: reading files, adapters,
+importers, and the table that people see.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from collections.abc import Mapping, Sequence
 
 from assembler.plugins import Digest, Odd
 from definitions.digesting.answers import Answer, read_answer
-from definitions.digesting.bodies import EXCHANGE, LOG, PROVIDERS, Body, body, format_of
+from definitions.digesting.bodies import EXCHANGE, LOG, PROVIDERS, RECORDED, Body, body, format_of
 from definitions.digesting.exchanges import Exchange, exchange
-from definitions.digesting.listing import Row, compare, row_of
+from definitions.digesting.listing import Row, compare, compare_together, row_of
 from definitions.digesting.logs import log
 from definitions.digesting.reasons import REASONS
+from definitions.digesting.recorded import recorded
 from definitions.digesting.transcripts import importer_of, transcript
 from definitions.providers.reading import plain
 
@@ -26,7 +28,7 @@ __all__ = ["REASONS", "digest"]
 
 NO_STREAM = "no stream"
 """What a file is called in which there is no JSON at all."""
-_KNOWN = frozenset({*PROVIDERS, EXCHANGE, LOG})
+_KNOWN = frozenset({*PROVIDERS, EXCHANGE, LOG, RECORDED})
 
 
 def digest(path: str, data: bytes, row: Mapping[str, str] | None = None) -> Digest:
@@ -53,6 +55,8 @@ def _digest(path: str, data: bytes, listed: Row | None) -> Digest:
         return _log(path, data, listed)
     if name == EXCHANGE:
         return _exchange(exchange(found), listed)
+    if name == RECORDED:
+        return _recorded(found, listed)
     if name is not None:
         return _answer(name, data, found, listed)
     expected = listed.format if listed and listed.format else _folder(path)
@@ -94,6 +98,16 @@ def _exchange(found: Exchange, listed: Row | None) -> Digest:
     elif listed:
         odd += compare(listed, found.answers)
     return Digest(EXCHANGE, counts=_counts(found.answers), odd=tuple(odd))
+
+
+def _recorded(found: Body, listed: Row | None) -> Digest:
+    answers = recorded(found)
+    odd = [odd for answer in answers for odd in answer.odd]
+    if found.lost:
+        odd.append(Odd("", "lines", "JSON", f"{found.lost} that cannot be read"))
+    if listed:
+        odd += compare_together(listed, answers)
+    return Digest(RECORDED, counts=_counts(answers), odd=(*odd, *_format(RECORDED, listed)))
 
 
 def _format(name: str, listed: Row | None) -> tuple[Odd, ...]:

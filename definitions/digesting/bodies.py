@@ -15,12 +15,13 @@ from msgspec import Struct
 
 from definitions.providers import formats
 
-__all__ = ["EXCHANGE", "LOG", "PROVIDERS", "Body", "Chunk", "body", "format_of"]
+__all__ = ["EXCHANGE", "LOG", "PROVIDERS", "RECORDED", "Body", "Chunk", "body", "format_of"]
 
 Chunk = Mapping[str, Any]
 
 EXCHANGE = "exchange"
 LOG = "dsh-session"
+RECORDED = "gemini-cli-responses"
 
 PROVIDERS = formats.FORMATS
 """The adapter of each format of streams."""
@@ -94,6 +95,8 @@ def format_of(chunks: tuple[Chunk, ...]) -> str | None:
             return EXCHANGE
         if _is_log(chunk):
             return LOG
+        if _is_recorded(chunk):
+            return RECORDED
         if (name := formats.format_of((chunk,))) is not None:
             return name
     return None
@@ -105,3 +108,7 @@ def _is_exchange(chunk: Chunk) -> bool:
 
 def _is_log(chunk: Chunk) -> bool:
     return chunk.get("type") == "session" and isinstance(chunk.get("createdAt"), int)
+
+
+def _is_recorded(chunk: Chunk) -> bool:
+    return isinstance(chunk.get("method"), str) and isinstance(chunk.get("response"), dict | list)

@@ -61,6 +61,9 @@ def _calls(entry: Mapping[str, Any]) -> Iterator[Sent]:
     for part in map(mapping, [*array(entry.get("content")), *array(entry.get("parts"))]):
         if text(part.get("type")).endswith("_use"):
             yield _sent(part.get("id"), part.get("name"), part.get("input"))
+        used = mapping(part, "toolUse")
+        if used:
+            yield _sent(used.get("toolUseId"), used.get("name"), used.get("input"))
         called = mapping(part.get("functionCall") or part.get("function_call"))
         if called:
             yield _sent(called.get("id"), called.get("name"), called.get("args"))

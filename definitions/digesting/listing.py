@@ -20,7 +20,7 @@ from definitions.digesting.bodies import Chunk
 from definitions.providers import Call
 from definitions.providers.reading import array, mapping, text
 
-__all__ = ["Counting", "Row", "compare", "compare_calls", "row_of"]
+__all__ = ["Counting", "Row", "compare", "compare_calls", "compare_together", "row_of"]
 
 Calls = Sequence[Call]
 
@@ -94,6 +94,18 @@ def compare(row: Row, answers: Sequence[Answer]) -> Iterator[Odd]:
         return
     yield from compare_calls(row, _countings(listed, answers))
     yield from _finish(row, answers)
+
+
+def compare_together(row: Row, answers: Sequence[Answer]) -> Iterator[Odd]:
+    """Compare a row that has the finish of several answers once, whichever of them it was."""
+    calls = [call for answer in answers for call in answer.response.calls]
+    yield from compare_calls(row, _countings(calls, answers))
+    ours = {answer.response.stop_detail for answer in answers if answer.response.stop_detail}
+    theirs = set(filter(None, row.finish))
+    if ours != theirs:
+        has_failed = any(answer.response.why == "stream-error" for answer in answers)
+        kind = "failed" if has_failed and ours < theirs else ""
+        yield Odd("", "finish", sorted(theirs), sorted(ours), kind)
 
 
 def _countings(calls: Calls, answers: Sequence[Answer]) -> list[Counting]:

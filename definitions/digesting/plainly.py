@@ -224,9 +224,43 @@ def _ollama(found: Plain, chunk: Chunk) -> None:
         found.finish = text(chunk.get("done_reason")) or "stop"  # old servers give none
 
 
+def _converse(found: Plain, chunk: Chunk) -> None:
+    told = {**chunk, **mapping(chunk.get(next(iter(chunk), "")))}
+    delta, index = mapping(told, "delta"), told.get("contentBlockIndex")
+    whole_blocks = array(mapping(told, "output", "message").get("content"))
+    for block in (delta, *map(mapping, whole_blocks)):
+        found.say(block.get("text"))
+        thought = mapping(block, "reasoningContent")
+        found.say(mapping(thought.get("reasoningText") or thought).get("text"), reasoning=True)
+    for called in (mapping(told, "start"), *map(mapping, whole_blocks)):
+        if "toolUse" in called:
+            found.begin(index, mapping(called, "toolUse").get("name"))
+            found.argue(index, mapping(called, "toolUse").get("input"))
+    found.argue(index, mapping(delta, "toolUse").get("input"))
+    found.count(told.get("usage"), "outputTokens")
+    found.finish = text(told.get("stopReason")) or found.finish
+
+
+def _cohere(found: Plain, chunk: Chunk) -> None:
+    said = mapping(chunk, "delta", "message") or mapping(chunk, "message")
+    found.say(said.get("tool_plan"), reasoning=True)
+    contents = said.get("content")
+    for content in map(mapping, contents if isinstance(contents, list) else [contents]):
+        found.say(content.get("text"))
+        found.say(content.get("thinking"), reasoning=True)
+    calls = said.get("tool_calls")
+    for call in map(mapping, calls if isinstance(calls, list) else [calls]):
+        _called(found, chunk.get("index"), call)
+    ended = mapping(chunk, "delta") or chunk
+    found.count(mapping(ended, "usage", "tokens"), "output_tokens")
+    found.finish = text(ended.get("finish_reason")) or found.finish
+
+
 _READERS: Mapping[str, Callable[[Plain, Chunk], None]] = MappingProxyType(
     {
         "anthropic-messages": _messages,
+        "bedrock-converse": _converse,
+        "cohere-v2": _cohere,
         "google-generate": _generate,
         "google-interactions": _interaction,
         "ollama-chat": _ollama,

@@ -11,6 +11,8 @@ from collections.abc import Container, Mapping
 
 from definitions.providers.adapter import Adapter
 from definitions.providers.anthropic import Anthropic
+from definitions.providers.bedrock import Bedrock
+from definitions.providers.cohere import Cohere
 from definitions.providers.gemini import Gemini
 from definitions.providers.gemini_interactions import GeminiInteractions
 from definitions.providers.ollama import Ollama
@@ -23,7 +25,9 @@ __all__ = [
     "ADAPTERS",
     "Adapter",
     "Anthropic",
+    "Bedrock",
     "Call",
+    "Cohere",
     "Gemini",
     "GeminiInteractions",
     "Hint",
@@ -41,7 +45,16 @@ __all__ = [
 
 ADAPTERS: Mapping[str, type[Adapter]] = {
     kind.provider: kind
-    for kind in (Anthropic, Gemini, GeminiInteractions, Ollama, OpenAIChat, OpenAIResponses)
+    for kind in (
+        Anthropic,
+        Bedrock,
+        Cohere,
+        Gemini,
+        GeminiInteractions,
+        Ollama,
+        OpenAIChat,
+        OpenAIResponses,
+    )
 }
 """The adapters by the name of their format."""
 

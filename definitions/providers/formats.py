@@ -18,6 +18,8 @@ Chunk = Mapping[str, Any]
 FORMATS: Mapping[str, str] = MappingProxyType(
     {
         "anthropic-messages": "anthropic",
+        "bedrock-converse": "bedrock",
+        "cohere-v2": "cohere",
         "google-generate": "gemini",
         "google-interactions": "gemini_interactions",
         "ollama-chat": "ollama",
@@ -29,6 +31,8 @@ FORMATS: Mapping[str, str] = MappingProxyType(
 
 _LOOKED_AT = 5
 """So many chunks are looked at; the first of a stream may be a sign of life."""
+
+_CONVERSE = ("messageStart", "contentBlockStart", "contentBlockDelta", "messageStop")
 
 
 def format_of(chunks: Iterable[Chunk]) -> str | None:
@@ -44,6 +48,19 @@ def _is_messages(chunk: Chunk) -> bool:
     if chunk.get("type") == "message_start":
         return isinstance(chunk.get("message"), dict)
     return chunk.get("type") == "message" and isinstance(chunk.get("content"), list)
+
+
+def _is_converse(chunk: Chunk) -> bool:
+    if isinstance(chunk.get("output"), dict):
+        return "stopReason" in chunk
+    is_named = chunk.get("type") in _CONVERSE
+    return is_named or any(isinstance(chunk.get(name), dict) for name in _CONVERSE)
+
+
+def _is_cohere(chunk: Chunk) -> bool:
+    if chunk.get("type") == "message-start":
+        return isinstance(chunk.get("delta"), dict)
+    return isinstance(chunk.get("message"), dict) and "finish_reason" in chunk
 
 
 def _is_generate(chunk: Chunk) -> bool:
@@ -72,6 +89,8 @@ def _is_chat(chunk: Chunk) -> bool:
 _SIGNS: Mapping[str, Callable[[Chunk], bool]] = MappingProxyType(
     {
         "anthropic-messages": _is_messages,
+        "bedrock-converse": _is_converse,
+        "cohere-v2": _is_cohere,
         "google-generate": _is_generate,
         "google-interactions": _is_interaction,
         "openai-responses": _is_responses,

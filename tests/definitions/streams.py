@@ -124,6 +124,54 @@ def ollama() -> list[Chunk]:
     ]
 
 
+def converse(arguments: str = '{"n": 1}') -> list[Chunk]:
+    use = {"toolUse": {"toolUseId": "c1", "name": "now"}}
+    said: list[Chunk] = [{"text": "Hi"}, {"toolUse": {"input": arguments}}]
+    return [
+        {"messageStart": {"role": "assistant"}},
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": said[0]}},
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"contentBlockStart": {"contentBlockIndex": 1, "start": use}},
+        {"contentBlockDelta": {"contentBlockIndex": 1, "delta": said[1]}},
+        {"contentBlockStop": {"contentBlockIndex": 1}},
+        {"messageStop": {"stopReason": "tool_use"}},
+        {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 7}}},
+    ]
+
+
+def cohere(arguments: str = '{"n": 1}') -> list[Chunk]:
+    call = {"id": "c1", "type": "function", "function": {"name": "now", "arguments": ""}}
+    more = {"function": {"arguments": arguments}}
+    usage = {"tokens": {"input_tokens": 3, "output_tokens": 7}}
+
+    def event(kind: str, **message: Any) -> Chunk:
+        return {"type": kind, "index": 0, "delta": {"message": message}}
+
+    return [
+        {"id": "m", **event("message-start", role="assistant")},
+        event("content-start", content={"type": "text", "text": ""}),
+        event("content-delta", content={"text": "Hi"}),
+        event("content-end"),
+        event("tool-call-start", tool_calls=call),
+        event("tool-call-delta", tool_calls=more),
+        event("tool-call-end"),
+        {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL", "usage": usage}},
+    ]
+
+
+def recorded(*responses: Chunk | list[Chunk]) -> str:
+    """What a client recorded: a response that came at once, and others that were streamed."""
+    return json_lines(
+        *(
+            {
+                "method": "generateContent" + ("Stream" if isinstance(each, list) else ""),
+                "response": each,
+            }
+            for each in responses
+        )
+    )
+
+
 def row(request: Chunk, body: str, format: str = "openai-chat") -> Chunk:
     return {"i": 0, "url": "u", "format": format, "request": request, "response": body}
 
@@ -168,8 +216,11 @@ def log(*more: Chunk, stored: str = '{"n":1}', said: str = "Hi", name: str = "no
 
 FILES = {
     "anthropic-messages/a.sse": sse(*messages()),
+    "bedrock-converse/b.jsonl": json_lines(*converse()),
+    "cohere-v2/v.sse": sse(*cohere(), last="data: [DONE]\n\n"),
     "dsh-session/log.jsonl": log(),
     "exchange/loop.exchange.jsonl": loop(sent()),
+    "gemini-cli-responses/r.jsonl": recorded(generate()),
     "google-generate/g.json": json.dumps(generate()),
     "google-interactions/i.chunks.txt": json_lines(*interactions()),
     "ollama-chat/o.jsonl": json_lines(*ollama()),

@@ -17,6 +17,8 @@ from tests.definitions.streams import (
     FILES,
     Chunk,
     chat,
+    cohere,
+    converse,
     generate,
     json_lines,
     listed,
@@ -24,6 +26,7 @@ from tests.definitions.streams import (
     loop,
     messages,
     ollama,
+    recorded,
     responses,
     sent,
     sse,
@@ -162,12 +165,15 @@ def test_a_history_that_differs_and_a_reading_that_is_not_sure(after: Chunk, fie
 GIVEN = {"n": 1}
 CALLED = {"functionCall": {"id": "c1", "name": "now", "args": GIVEN}}
 USED = {"type": "tool_use", "id": "c1", "name": "now", "input": GIVEN}
+CONVERSED = {"toolUse": {"toolUseId": "c1", "name": "now", "input": GIVEN}}
 SAID = {"role": "assistant", "content": [{"type": "output_text", "text": "Hi"}]}
 ITEM = {"type": "function_call", "call_id": "c1", "name": "now", "arguments": '{"n": 1}'}
 SPELLINGS = [
     ("messages", messages(), [{"role": "assistant", "content": [{"text": "Hi"}, USED]}]),
     ("input", responses(), [SAID, ITEM]),
     ("contents", generate(), [{"role": "model", "parts": [{"text": "Hi"}, CALLED]}]),
+    ("messages", converse(), [{"role": "assistant", "content": [{"text": "Hi"}, CONVERSED]}]),
+    ("messages", cohere(), sent(arguments='{"n": 1}')["messages"]),
     ("messages", ollama(), sent(arguments='{"n": 1}')["messages"]),
 ]
 
@@ -207,6 +213,12 @@ STEPS = [
     {"type": "thought", "summary": [{"type": "text", "text": "So."}]},
     {"type": "model_output", "content": [{"type": "text", "text": "Hi"}]},
 ]
+BLOCKS = [{"reasoningContent": {"reasoningText": {"text": "So."}}}, {"text": "Hi"}, CONVERSED]
+PLAN = {"message": {"tool_plan": "So."}}
+SPOKEN = {
+    "content": [{"type": "thinking", "thinking": "So."}, {"type": "text", "text": "Hi"}],
+    "tool_calls": [{"id": "c1", "function": {"name": "now", "arguments": '{"n":1}'}}],
+}
 WHOLE = {"stop_reason": "tool_use", "usage": {"output_tokens": 7}}
 
 
@@ -237,11 +249,21 @@ def saying(**fields: Any) -> list[Chunk]:
         generate({"functionCall": {"name": "now", "partialArgs": [PIECE]}}),
         [{"type": "message", "content": [{**USED, "input": {}}], **WHOLE}],
         [{"object": "interaction", "id": "i", "status": "completed", "steps": STEPS}],
+        converse(""),
+        [
+            *({"type": name, **told} for each in converse() for name, told in each.items()),
+        ],
+        [{"contentBlockDelta": {"delta": {"reasoningContent": {"text": "So."}}}}, *converse()],
+        [{"output": {"message": {"content": BLOCKS}}, "stopReason": "tool_use", "usage": {}}],
+        [*cohere("")[:4], {"type": "tool-plan-delta", "delta": PLAN}, *cohere("")[4:]],
+        [{"finish_reason": "TOOL_CALL", "message": {**SPOKEN, **PLAN["message"]}}],
         [{"message": {"content": "Hi", "thinking": "So."}, "done": True, "done_reason": "length"}],
     ],
 )
 def test_the_second_reading_says_the_same(chunks: list[Chunk]) -> None:
-    assert differences(digested(sse(*chunks))) == []
+    found = digested(sse(*chunks))
+    assert found.is_read
+    assert differences(found) == []
 
 
 def test_a_history_may_come_later() -> None:
@@ -267,6 +289,27 @@ def test_each_answer_of_a_loop_is_listed() -> None:
     named = "call id=name (first 6)"
     assert differences(digested(lines, {**row, named: "c1=now; c11=now"})) == []
     assert differences(digested(lines, {**row, "calls": 1})) == [("", "calls")]
+
+
+def test_each_line_that_a_client_recorded_is_an_answer() -> None:
+    file = recorded(generate({"text": "Hi"})[-1], generate(CALLED))
+    others = json_lines({"method": "countTokens", "response": {"totalTokens": 3}})
+    row = listed("f", format="gemini-cli / gemini-cli-responses", finish="STOP")
+    for text in (file + others, others + file):
+        found = digested(text, row)
+        assert found.odd == ()
+        assert found.counts == {"answers": 2, "calls": 1}
+    assert differences(digested(file, {**row, "calls": 2})) == [("", "calls")]
+    assert differences(digested(file, {**row, "finish": "STOP|SAFETY"})) == [("", "finish")]
+    assert differences(digested(file + "{", row)) == [("", "lines")]
+
+
+def test_an_answer_that_failed_among_those_that_a_client_recorded() -> None:
+    failed = {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}
+    row = listed("f", format="p / gemini-cli-responses", finish="MALFORMED_FUNCTION_CALL|STOP")
+    found = digested(recorded([failed], generate(CALLED)), row)
+    assert [odd.where for odd in found.odd if odd.kind == "not-whole"] == ["line 1"]
+    explained(found, "failed")
 
 
 def test_a_line_that_only_says_what_it_is() -> None:

@@ -40,11 +40,11 @@ def test_a_file_of_each_format_agrees(digested: Digested) -> None:
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
     assert lines[0] == ["format", "files", "answers", "calls", "findings", "differences"]
-    assert {line[0] for line in lines[1:9]} == {name.split("/")[0] for name in FILES}
+    assert {line[0] for line in lines[1:12]} == {name.split("/")[0] for name in FILES}
     assert ["openai-chat", "1", "1", "1", "0", "0"] in lines
     assert ["exchange", "1", "2", "2", "0", "0"] in lines
-    assert ["together", "8", "9", "9", "0", "0"] in lines
-    assert out.splitlines()[-1] == "8 files read, 0 differences"
+    assert ["together", "11", "12", "12", "0", "0"] in lines
+    assert out.splitlines()[-1] == "11 files read, 0 differences"
 
 
 def test_what_a_file_is_its_content_says(digested: Digested) -> None:
@@ -56,16 +56,16 @@ def test_what_a_file_is_its_content_says(digested: Digested) -> None:
 
 def test_formats_that_nobody_reads_are_counted(digested: Digested) -> None:
     others = {
-        "cohere-v2/a.sse": sse({"type": "message-start"}),
-        "cohere-v2/b.sse": sse({"type": "message-start"}),
+        "newest-v1/a.sse": sse({"type": "begin"}),
+        "newest-v1/b.sse": sse({"type": "begin"}),
         "x/README.md": "Not a stream.",
-        "exchange/e.jsonl": json_lines(row({}, sse({"type": "message-start"}), "cohere-v2")),
+        "exchange/e.jsonl": json_lines(row({}, sse({"type": "begin"}), "newest-v1")),
     }
     status, out, _ = digested({**FILES, **others})
     assert status == 0
-    unread = "not read yet: 4 files (cohere-v2 2, exchange of cohere-v2 1, no stream 1)"
+    unread = "not read yet: 4 files (exchange of newest-v1 1, newest-v1 2, no stream 1)"
     assert unread in out.splitlines()
-    assert "8 files read" in out
+    assert "11 files read" in out
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,11 @@ def test_a_listing_above_the_folder_counts_and_names_may_repeat(
 
 READ = {
     "anthropic-messages",
+    "bedrock-converse",
+    "cohere-v2",
     "dsh-session",
     "exchange",
+    "gemini-cli-responses",
     "google-generate",
     "google-interactions",
     "ollama-chat",

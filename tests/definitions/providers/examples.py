@@ -254,8 +254,91 @@ OLLAMA: list[Chunk] = [
     {**_message(), "done": True, "done_reason": "stop", "prompt_eval_count": 3, "eval_count": 9},
 ]
 
+
+def _converse(name: str, index: int, **fields: Any) -> Chunk:
+    return {name: {"contentBlockIndex": index, **fields}}
+
+
+def _tool_use(index: int, call_id: str, name: str, *pieces: str) -> list[Chunk]:
+    start = {"toolUse": {"toolUseId": call_id, "name": name}}
+    return [
+        _converse("contentBlockStart", index, start=start),
+        *(
+            _converse("contentBlockDelta", index, delta={"toolUse": {"input": piece}})
+            for piece in pieces
+        ),
+        _converse("contentBlockStop", index),
+    ]
+
+
+def _delta(index: int, **delta: Any) -> Chunk:
+    return _converse("contentBlockDelta", index, delta=delta)
+
+
+BEDROCK: list[Chunk] = [
+    {"messageStart": {"role": "assistant"}},
+    _delta(0, reasoningContent={"text": "Where?"}),
+    _delta(0, reasoningContent={"signature": "c2ln"}),
+    _converse("contentBlockStop", 0),
+    _delta(1, text="I "),
+    _delta(1, text="look."),
+    _converse("contentBlockStop", 1),
+    *_tool_use(2, "call_1", "look", "", '{"at":', '"sky"}'),
+    *_tool_use(3, "call_2", "read", '{"path":"ä"}'),
+    {"messageStop": {"stopReason": "tool_use"}},
+    {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 9, "totalTokens": 12}}},
+]
+
+
+def _cohere(kind: str, index: int | None = None, **message: Any) -> Chunk:
+    place = {} if index is None else {"index": index}
+    return {"type": kind, **place, **({"delta": {"message": message}} if message else {})}
+
+
+def _tool_call(index: int, call_id: str, name: str, *pieces: str) -> list[Chunk]:
+    function = {"name": name, "arguments": ""}
+    begun = {"id": call_id, "type": "function", "function": function}
+    return [
+        _cohere("tool-call-start", index, tool_calls=begun),
+        *(
+            _cohere("tool-call-delta", index, tool_calls={"function": {"arguments": piece}})
+            for piece in pieces
+        ),
+        _cohere("tool-call-end", index),
+    ]
+
+
+def _cohere_end(reason: str) -> Chunk:
+    usage = {"tokens": {"input_tokens": 3, "output_tokens": 9}}
+    return {"type": "message-end", "delta": {"finish_reason": reason, "usage": usage}}
+
+
+COHERE: list[Chunk] = [
+    {"id": "c_1", **_cohere("message-start", role="assistant")},
+    _cohere("tool-plan-delta", tool_plan="I "),
+    _cohere("tool-plan-delta", tool_plan="look."),
+    *_tool_call(0, "call_1", "look", '{"at":', '"sky"}'),
+    *_tool_call(1, "call_2", "read", '{"path":"ä"}'),
+    _cohere_end("TOOL_CALL"),
+]
+COHERE_TEXT: list[Chunk] = [
+    {"id": "c_1", **_cohere("message-start", role="assistant")},
+    _cohere("content-start", 0, content={"type": "thinking", "thinking": ""}),
+    _cohere("content-delta", 0, content={"thinking": "Where?"}),
+    _cohere("content-end", 0),
+    _cohere("content-start", 1, content={"type": "text", "text": ""}),
+    _cohere("content-delta", 1, content={"text": "It "}),
+    _cohere("content-delta", 1, content={"text": "rains."}),
+    _cohere("content-end", 1),
+    _cohere("citation-start", 0, citations={"start": 3, "end": 8, "text": "rains"}),
+    _cohere("citation-end", 0),
+    _cohere_end("COMPLETE"),
+]
+
 STREAMS: Mapping[str, Sequence[list[Chunk]]] = {
     "anthropic": [ANTHROPIC, ANTHROPIC_SERVER],
+    "bedrock": [BEDROCK],
+    "cohere": [COHERE, COHERE_TEXT],
     "gemini": [GEMINI],
     "gemini_interactions": [GEMINI_INTERACTIONS],
     "ollama": [OLLAMA],
@@ -265,6 +348,8 @@ STREAMS: Mapping[str, Sequence[list[Chunk]]] = {
 
 ENDS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "anthropic": lambda chunk: chunk.get("type") == "message_stop",
+    "bedrock": lambda chunk: "messageStop" in chunk,
+    "cohere": lambda chunk: chunk.get("type") == "message-end",
     "gemini": lambda chunk: "finishReason" in str(chunk),
     "gemini_interactions": lambda chunk: chunk.get("event_type") == "interaction.completed",
     "ollama": lambda chunk: chunk.get("done") is True,

@@ -44,6 +44,8 @@ def test_an_example_that_is_none_is_refused() -> None:
 
 FOLDERS = {
     "anthropic": "anthropic-messages",
+    "bedrock": "bedrock-converse",
+    "cohere": "cohere-v2",
     "gemini": "google-generate",
     "gemini_interactions": "google-interactions",
     "ollama": "ollama-chat",
