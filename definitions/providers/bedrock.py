@@ -148,8 +148,7 @@ class Bedrock(Adapter):
         if name == "text":
             self._on_text(index, value)
         elif name == "toolUse":
-            self._begin_call(index, told)
-            self.answer.argue_whole(self._open[index], told.get("input"))  # type: ignore[arg-type]
+            self.answer.argue_whole(self._begin_call(index, told), told.get("input"))
         elif name == "toolResult":
             self._results[index] = dict(told)
         elif name == "reasoningContent":
