@@ -63,7 +63,6 @@ class _Session:
     def __init__(self, name: str) -> None:
         self._main = Chat()
         self._header = self._main.transcript.header(name, _ABOUT)
-        self._has_main = False
         self._beside: dict[str, Chat] = {}
         self._prompts: dict[str, list[str]] = {}
         """The calls that start subagents, by their prompt, until their first record came."""
@@ -86,7 +85,6 @@ class _Session:
             return
         call_id = self._subagent_of(record)
         if call_id is None:
-            self._has_main = self._has_main or record.get("type") in _CONVERSATION
             yield from self._main.take(record)
         else:
             yield from self._take_beside(call_id, record)
@@ -103,7 +101,7 @@ class _Session:
 
     def _subagent_of(self, record: Record) -> str | None:
         """The call whose subagent wrote a record; None: it is of the main conversation."""
-        if record.get("isSidechain") is not True or record.get("type") not in _CONVERSATION:
+        if record.get("isSidechain") is not True or text(record.get("type")) not in _CONVERSATION:
             return None
         told = text(record.get("parent_tool_use_id")) or self._chains.get(
             text(record.get("parentUuid"))
@@ -145,7 +143,7 @@ def _recognises(sample: Sample) -> bool:
 
 
 def _is_record(record: Any) -> bool:
-    kind = record.get("type")
+    kind = text(record.get("type"))
     if kind in _CONVERSATION:
         named = "parentUuid" in record and "uuid" in record and "message" in record
         return named and "isSidechain" in record
