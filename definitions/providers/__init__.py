@@ -12,6 +12,7 @@ from collections.abc import Container, Mapping
 from definitions.providers.adapter import Adapter
 from definitions.providers.anthropic import Anthropic
 from definitions.providers.bedrock import Bedrock
+from definitions.providers.claude_code import ClaudeCode
 from definitions.providers.cohere import Cohere
 from definitions.providers.gemini import Gemini
 from definitions.providers.gemini_interactions import GeminiInteractions
@@ -27,6 +28,7 @@ __all__ = [
     "Anthropic",
     "Bedrock",
     "Call",
+    "ClaudeCode",
     "Cohere",
     "Gemini",
     "GeminiInteractions",
@@ -48,6 +50,7 @@ ADAPTERS: Mapping[str, type[Adapter]] = {
     for kind in (
         Anthropic,
         Bedrock,
+        ClaudeCode,
         Cohere,
         Gemini,
         GeminiInteractions,

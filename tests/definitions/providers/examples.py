@@ -335,9 +335,37 @@ COHERE_TEXT: list[Chunk] = [
     _cohere_end("COMPLETE"),
 ]
 
+
+def _frame(message_id: str, *content: Chunk, **fields: Any) -> Chunk:
+    usage = {"input_tokens": 5, "output_tokens": 2}
+    message = {"id": message_id, "model": "m-1", "content": list(content), "usage": usage, **fields}
+    return {"type": "assistant", "parent_tool_use_id": None, "message": message}
+
+
+CLAUDE_CODE: list[Chunk] = [
+    {"type": "system", "subtype": "init", "tools": ["look", "read"]},
+    _frame("msg_1", {"type": "thinking", "thinking": "Where is it?", "signature": "c2ln"}),
+    _frame("msg_1", {"type": "text", "text": "Ich schau, \U0001f600 gleich."}),
+    _frame("msg_1", {"type": "tool_use", "id": "call_1", "name": "look", "input": {}}),
+    _frame("msg_1", {"type": "tool_use", "id": "call_2", "name": "read", "input": {"path": "ä"}}),
+    {
+        "type": "user",
+        "parent_tool_use_id": None,
+        "message": {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": "seen"}],
+        },
+    },
+]
+CLAUDE_CODE_PARTIAL: list[Chunk] = [
+    {"type": "stream_event", "parent_tool_use_id": None, "event": event} for event in ANTHROPIC
+]
+
+
 STREAMS: Mapping[str, Sequence[list[Chunk]]] = {
     "anthropic": [ANTHROPIC, ANTHROPIC_SERVER],
     "bedrock": [BEDROCK],
+    "claude_code": [CLAUDE_CODE, CLAUDE_CODE_PARTIAL],
     "cohere": [COHERE, COHERE_TEXT],
     "gemini": [GEMINI],
     "gemini_interactions": [GEMINI_INTERACTIONS],
@@ -349,6 +377,7 @@ STREAMS: Mapping[str, Sequence[list[Chunk]]] = {
 ENDS: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
     "anthropic": lambda chunk: chunk.get("type") == "message_stop",
     "bedrock": lambda chunk: "messageStop" in chunk,
+    "claude_code": lambda chunk: chunk.get("type") == "user" or "message_stop" in str(chunk),
     "cohere": lambda chunk: chunk.get("type") == "message-end",
     "gemini": lambda chunk: "finishReason" in str(chunk),
     "gemini_interactions": lambda chunk: chunk.get("event_type") == "interaction.completed",

@@ -45,6 +45,7 @@ def test_an_example_that_is_none_is_refused() -> None:
 FOLDERS = {
     "anthropic": "anthropic-messages",
     "bedrock": "bedrock-converse",
+    "claude_code": "claude-code-stream-json",
     "cohere": "cohere-v2",
     "gemini": "google-generate",
     "gemini_interactions": "google-interactions",
