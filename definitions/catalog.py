@@ -9,6 +9,7 @@ from definitions.approval import Approval
 from definitions.assistant import Assistant
 from definitions.command import Command
 from definitions.compaction import Compaction
+from definitions.description import Description
 from definitions.draft import Draft
 from definitions.fallback import Fallback
 from definitions.inbox import Inbox
@@ -39,6 +40,7 @@ def catalog(*, quiet: Container[str] = QUIET) -> tuple[Definition | GroupDefinit
         Tool(),
         Approval(),
         Permission(),
+        Description(),
         Request(),
         Retry(),
         TurnError(),

@@ -26,7 +26,7 @@ from definitions.answering import (
 )
 from definitions.providers import ADAPTERS, Adapter, Call, adapter
 
-__all__ = ["EXPECTATIONS", "LACKS", "RUNNERS"]
+__all__ = ["EXPECTATIONS", "LACKS", "RUNNERS", "given_up_in"]
 
 _CONVERSATION = "recording"
 """Ids are minted under it: a recording is one conversation, and any two runs of it are the same."""
@@ -94,6 +94,8 @@ class _Backend:
 
     def __init__(self) -> None:
         self.live: dict[str, _Attempt] = {}
+        self.given_up: set[str] = set()
+        """Attempts whose calls nobody hands over any more."""
         self.in_use = CallIdsInUse()
         self.names: set[str] = set()
         self.handed_over: dict[str, _Taken] = {}
@@ -124,6 +126,11 @@ def _backend(run: Any) -> _Backend:
     return backend
 
 
+def given_up_in(run: Any) -> frozenset[str]:
+    """Give the attempts of a run that ended without handing over their calls."""
+    return frozenset(_backend(run).given_up)
+
+
 def _is_mark(call_id: str) -> bool:
     number = call_id[1:]
     is_number = number.isascii() and number.isdecimal() and len(number) <= _MARK_DIGITS_MAX
@@ -152,6 +159,7 @@ def _attempt(run: Any, fields: Mapping[str, Any]) -> None:
     for other in backend.live.values():
         if other.loses_to(begun):
             other.has_lost = True
+            backend.given_up.add(other.name)
             backend.in_use.give_up(other.name)
 
 
@@ -221,6 +229,8 @@ def _end(run: Any, attempt: _Attempt, ending: Ending) -> None:
         run.assembler.anomalies.incident(odd)
     for call in ending.handed_over:
         backend.handed_over[call.call_id] = _Taken(call, attempt.turn, attempt.step)
+    if ending.outcome is not Outcome.COMPLETED or ending.why is not None:
+        backend.given_up.add(attempt.name)
     if ending.outcome is Outcome.COMPLETED:
         named = [(call.call_id, call.provider_call_id) for call in ending.calls]
         backend.minted += [ours for ours, theirs in named if ours != theirs]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from assembler.engine.values import same
-from definitions import clients, digesting, driving
+from definitions import clients, describing, digesting, driving
 
 __all__ = [
     "DIGESTS",
@@ -68,11 +68,10 @@ EXPECTS: Mapping[str, str] = {
 
 NEEDS: Mapping[str, str] = {
     "attempt": "adapter",
-    **dict.fromkeys(("hint", "request", "describe", "withdraw", "described"), "descriptions"),
     **{name: name for name in ("ag_ui", "ai_sdk")},
 }
 
-RUNNERS = driving.RUNNERS
+RUNNERS = {**driving.RUNNERS, **describing.RUNNERS}
 LACKS = driving.LACKS
 
 
@@ -90,6 +89,7 @@ def _partial(run: Any, value: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
 
 EXPECTATIONS: Mapping[str, Callable[[Any, Any], list[tuple[str, Any, Any]]]] = {
     **driving.EXPECTATIONS,
+    **describing.EXPECTATIONS,
     **clients.EXPECTATIONS,
     "partial": _partial,
 }

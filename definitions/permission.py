@@ -24,7 +24,7 @@ from assembler.engine.locations import Status
 from assembler.engine.values import Json, Object
 from definitions.events import named, request_of
 from definitions.nodes import node
-from definitions.shared import ToolState
+from definitions.shared import ToolState, shown_input
 
 __all__ = ["Permission", "PermissionState"]
 
@@ -70,16 +70,11 @@ class Permission(Definition):
         fields = {
             "call_id": call_id,
             "request_id": request_of(state.request),
-            "input": asked or _arguments(tool),
+            "input": shown_input(asked, tool),
             "decision": _decision(answer, call_id, tool, scope),
             "updated_input": None if answer is None else answer.get("updated_input"),
         }
         return node("permission", context.id, fields)
-
-
-def _arguments(tool: ToolState | None) -> Json:
-    """Give the arguments of the call, so that nobody is asked to sign a blank page."""
-    return {} if tool is None or tool.arguments is None else tool.arguments
 
 
 def _decision(answer: Object | None, call_id: str, tool: ToolState | None, scope: Scope) -> Json:

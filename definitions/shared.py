@@ -16,16 +16,19 @@ from definitions.rows import RowReader
 __all__ = [
     "ApprovalState",
     "CallSummary",
+    "DescriptionState",
     "DraftBlock",
     "DraftState",
     "GivenUp",
     "InboxState",
     "Preview",
+    "Question",
     "RequestState",
     "StepMark",
     "StepUsage",
     "ToolState",
     "TurnState",
+    "shown_input",
 ]
 
 
@@ -82,6 +85,36 @@ class ApprovalState(Struct, frozen=True, gc=False):
     def unanswered(self) -> tuple[str, ...]:
         """The requests without an answer, in order."""
         return tuple([request for request in self.asked if request not in self.answered])
+
+
+class Question(Struct, frozen=True, gc=False):
+    """What was asked while a call was described or ran. `status`: open, answered, withdrawn."""
+
+    inquiry_id: str
+    question: Json = None
+    status: str = "open"
+    answer: Json = None
+
+
+class DescriptionState(Struct, frozen=True, gc=False):
+    """The newest description of one call, and what the newest permission asks about.
+
+    `status` is None (nobody described it), `describing`, `ready` or `withdrawn`; `input` is what
+    it was made from, `requested` what was asked (empty: the call's arguments).
+    """
+
+    status: str | None = None
+    input: Json = None
+    text: str | None = None
+    questions: tuple[Question, ...] = ()
+    is_requested: bool = False
+    requested: Json = None
+
+
+def shown_input(asked: Json, tool: ToolState | None) -> Json:
+    """Give what an approval shows: the input that was asked about; where that is empty the
+    arguments of the call, so that nobody is asked to sign a blank page."""
+    return asked or ({} if tool is None or tool.arguments is None else tool.arguments)
 
 
 class DraftBlock(Struct, frozen=True, gc=False):

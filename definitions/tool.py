@@ -28,13 +28,21 @@ from assembler.engine.definition import (
 from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, Event, Position
 from assembler.engine.locations import Status
-from assembler.engine.values import Json, Object, Text, freeze_object
+from assembler.engine.values import Json, Object, Text, freeze_object, same
 from definitions.arguments import InvalidArguments, complete, same_json
 from definitions.events import named, runs, text_of
 from definitions.families import files_of
 from definitions.nodes import FIELDS, PartialReader, ToolNode
 from definitions.rows import RowReader, row_of
-from definitions.shared import ApprovalState, CallSummary, Preview, ToolState
+from definitions.shared import (
+    ApprovalState,
+    CallSummary,
+    DescriptionState,
+    Preview,
+    Question,
+    ToolState,
+    shown_input,
+)
 
 __all__ = ["Tool"]
 
@@ -107,6 +115,9 @@ class Tool(Definition):
         if state.result is not None:
             _show_result(fields, state.result, state)
         _show_approval(fields, state, scope.other("approval", context.id), scope, context.id)
+        described: DescriptionState | None = scope.other("description", context.id)
+        if described is not None:
+            fields["description"] = _description(described, state, scope)
         if fields["parent"] is not None:
             fields["parent_loaded"] = scope.has("tool", fields["parent"])
         fields["row"] = _row(fields, preview)
@@ -370,3 +381,33 @@ def _waiting(unanswered: tuple[str, ...], scope: Scope, call_id: str) -> str | N
         if (scope.turn_status if asked_in is None else asked_in) is not Status.CLOSED:
             return f"permission:{request}@{call_id}"
     return None
+
+
+def _description(described: DescriptionState, state: ToolState, scope: Scope) -> Json:
+    """Show what is described, from which input. A text that was made from anything else than what
+    the approval shows is none of it, and nobody goes on with what is over."""
+    if described.status is None and not described.questions:
+        return None
+    status, text = described.status or "none", described.text
+    asked = shown_input(described.requested, state)
+    is_of_other = (
+        described.status is not None and described.is_requested and not same(described.input, asked)
+    )
+    is_over = state.result is not None or scope.closed or scope.live is False
+    if is_of_other or (is_over and status == "describing"):
+        status, text = "withdrawn", None
+    is_void = is_over or is_of_other
+    questions = tuple([_question(each, is_void=is_void) for each in described.questions])
+    if any(each["status"] == "open" for each in questions):
+        status = "questions-open"
+    return {"status": status, "text": text, "input": described.input, "questions": questions}
+
+
+def _question(question: Question, *, is_void: bool) -> dict[str, Json]:
+    is_open = question.status == "open"
+    return {
+        "inquiry_id": question.inquiry_id,
+        "question": question.question,
+        "status": "withdrawn" if is_open and is_void else question.status,
+        "answer": question.answer,
+    }

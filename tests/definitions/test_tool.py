@@ -374,7 +374,7 @@ def test_what_is_settled_reads_next_to_nothing() -> None:
     context = seen(TOOL, call(), result())
     TOOL.build(context, scope)
     TOOL.notes(context, scope)
-    assert scope.read == ["approval:c1"]
+    assert scope.read == ["approval:c1", "description:c1"]
 
 
 def test_the_partial_view_goes_on_where_it_stopped() -> None:
