@@ -223,7 +223,7 @@ class Core:
         self._write("description/ready", {**data, "questions": told} if told else data)
         if call.is_requested:
             self._use(found)
-            self._end_pending(call, "reuse", text)
+            self._end_pending(call, None, text)
 
     def failed(self, job: int) -> None:
         """A description could not be made. One from a hint is tried again, once, when it is asked
@@ -419,11 +419,13 @@ class Core:
         call.pending.append((request_id, verdict))
         return self._tell(call, request_id, verdict)
 
-    def _end_pending(self, call: _Call, verdict: Verdict, text: str | None = None) -> None:
-        """Tell all that wait: here is the description, or none will come."""
+    def _end_pending(self, call: _Call, verdict: Verdict | None, text: str | None = None) -> None:
+        """Tell all that wait: here is the description (who waited for it reuses it), or none will
+        come, as `verdict` says."""
         pending, call.pending = call.pending, []
         for request_id, told in pending:
-            self._tell(call, request_id, verdict, text, after=told, is_last=True)
+            last = verdict or ("reuse" if told == "wait" else told)
+            self._tell(call, request_id, last, text, after=told, is_last=True)
 
     def _withdraw(self, call: _Call) -> None:
         del self._calls[call.call_id]

@@ -39,7 +39,14 @@ DELTA_DATA: dict[str, st.SearchStrategy[Any]] = {
     "usage": st.fixed_dictionaries({"usage": st.fixed_dictionaries({"input_tokens": BLOCK})}),
 }
 CONTENT = st.lists(WHOLE_BLOCK, max_size=2)
-REQUEST = st.fixed_dictionaries({"call_id": CALL, "request_id": st.sampled_from(["1", "2"])})
+INPUT = st.sampled_from([{}, {"a": 1}, {"a": 1.0}])
+REQUEST = st.fixed_dictionaries(
+    {"call_id": CALL, "request_id": st.sampled_from(["1", "2"])}, optional={"input": INPUT}
+)
+DESCRIBED = st.fixed_dictionaries({"call_id": CALL}, optional={"input": INPUT, "text": PIECE})
+INQUIRY = st.fixed_dictionaries(
+    {"call_id": CALL, "inquiry_id": CALL}, optional={"question": PIECE, "answer": PIECE}
+)
 EVENT_DATA: dict[str, st.SearchStrategy[Any]] = {
     "assistant/message": st.fixed_dictionaries(
         {"turn": st.just(1), "step": st.just(1), "content": CONTENT, "interrupted": FLAG}
@@ -52,6 +59,8 @@ EVENT_DATA: dict[str, st.SearchStrategy[Any]] = {
     ),
     "permission/request": REQUEST,
     "permission/answer": REQUEST,
+    **{f"description/{word}": DESCRIBED for word in ("started", "ready", "withdrawn")},
+    **{f"inquiry/{word}": INQUIRY for word in ("opened", "answered", "withdrawn")},
     "user/message": st.fixed_dictionaries({"message_id": CALL}),
     "llm/retry": st.fixed_dictionaries(
         {

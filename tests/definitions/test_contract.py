@@ -18,7 +18,7 @@ CATALOG = {each.kind: each for each in catalog()}
 READS = {
     "message": ["inbox"],
     "assistant": ["draft"],
-    "tool": ["approval", "permission"],
+    "tool": ["approval", "permission", "description"],
     "permission": ["tool", "approval"],
     "request": ["tool", "turn-tail", "draft"],
     "retry": ["request"],
