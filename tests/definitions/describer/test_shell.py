@@ -135,6 +135,8 @@ def test_who_is_cancelled_while_asking_withdraws_the_call(after: int) -> None:
         await asyncio.wait([waits])
         assert waits.cancelled()
         await turns()
+        assert describer.open_questions == ()
+        assert describer.counts.started == describer.counts.withdrawn
 
     log = run(work, asking)
     assert log.types.count("description/started") == log.types.count("description/withdrawn")
