@@ -96,8 +96,9 @@ def _falsified(fields: Mapping[str, Any], keys: list[str]) -> dict[str, Any] | N
     for name in ("nodes", "groups", "anomalies"):
         if name in wrong:
             return {**wrong, name: [*wrong[name], {"key": "nobody"}]}
-    if "calls" in wrong:
-        return {**wrong, "calls": [*wrong["calls"], {"call_id": "nobody"}]}
+    for name in ("calls", "described"):
+        if name in wrong:
+            return {**wrong, name: [*wrong[name], {"call_id": "nobody"}]}
     if "prepared" in wrong:
         return {**wrong, "prepared": {**wrong["prepared"], "nobody": 1}}
     if "node" in wrong:
