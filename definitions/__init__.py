@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Step,
         Turn,
     )
+    from definitions.describer import Describer
 
 __all__ = [
     "Attempt",
@@ -33,6 +34,7 @@ __all__ = [
     "Call",
     "Conversation",
     "Conversations",
+    "Describer",
     "Dispatch",
     "PartialArguments",
     "Step",
@@ -48,6 +50,6 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    from definitions import backend  # noqa: PLC0415 - see above
+    from definitions import backend, describer  # noqa: PLC0415 - see above
 
-    return getattr(backend, name)
+    return getattr(describer if name == "Describer" else backend, name)
