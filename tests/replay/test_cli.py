@@ -206,7 +206,7 @@ def test_a_file_of_another_kind_is_no_log(ask: Asked) -> None:
 
 def test_check_counts(ask: Asked) -> None:
     status, out, err = ask("check", *sorted(OURS.glob("*.jsonl")))
-    assert (status, out, err) == (0, "8 passed, 0 failed\n", "")
+    assert (status, out, err) == (0, "9 passed, 0 failed\n", "")
 
 
 def test_check_says_where_and_both_values(ask: Asked, file: Callable[..., Path]) -> None:
