@@ -38,6 +38,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "nested": "the listing leaves out calls that were made by another call",
         "title": "the listing has the title of a call for its name",
         "beside": "the listing leaves out calls of the conversations beside the main one",
+        "same-id": "the listing counts calls that share an id as one",
         "returned": "the listing counts the calls alone that have a result",
         # of what a client sent back
         "other-loop": "the requests behind it belong to another conversation or another try",

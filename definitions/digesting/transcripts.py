@@ -39,8 +39,8 @@ class _Read:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter(answers=0, calls=0)
         self.calls: dict[str, _Call] = {}
-        self.ids: dict[str, str] = {}
-        """Our ids by the file's, where those are others."""
+        self.ids: dict[str, list[str]] = {}
+        """Our ids by the file's; several where the file uses one again."""
 
     def take(self, operation: Mapping[str, Any]) -> None:
         if operation.get("op") == "append":
@@ -62,12 +62,12 @@ class _Read:
 
     def _call(self, data: Mapping[str, Any], is_beside: bool) -> None:
         call_id = data["call_id"]
+        theirs = data.get("provider_call_id") or call_id
+        if call_id not in self.calls:
+            self.ids.setdefault(str(theirs), []).append(call_id)
         known = self.calls.setdefault(call_id, _Call("", is_beside=is_beside))
         known.name = data.get("name") or known.name
         known.title = str(data.get("title") or known.title)
-        told = data.get("provider_call_id")
-        if isinstance(told, str) and told:
-            self.ids.setdefault(told, call_id)
 
 
 def importer_of(values: Sequence[Any]) -> str | None:
@@ -97,20 +97,26 @@ def _compare(found: _Read, row: Row) -> Iterator[Odd]:
     if row.count not in (None, total):
         yield Odd("", "calls", row.count, total, _counting(found, row))
     for call_id, name in row.named:
-        call = found.calls.get(found.ids.get(call_id, call_id))
-        if call is None:
-            if call_id == _NO_ID:
-                yield Odd("", "id of a call", None, "one of its own", "minted")
-            else:
-                yield Odd("", "call", call_id, None)
-        elif name not in (call.name, _NO_ID):
-            kind = "title" if name == call.title else ""
-            yield Odd("", f"name of {call_id}", name, call.name, kind)
+        calls = [found.calls[each] for each in found.ids.get(call_id, ())]
+        names = [each.name for each in calls]
+        if not calls and (call_id == _NO_ID or call_id.isdecimal()):
+            yield Odd("", "id of a call", call_id, "one of its own", "minted")
+        elif not calls:
+            yield Odd("", "call", call_id, None)
+        elif name not in (*names, _NO_ID):
+            yield Odd("", f"name of {call_id}", name, names[0], _naming(name, calls))
+
+
+def _naming(name: str, calls: Sequence[_Call]) -> str:
+    """Give the word for why the listing calls a call otherwise."""
+    if any(name == each.title for each in calls):
+        return "title"
+    return "item-type" if any(name == f"{each.name}_call" for each in calls) else ""
 
 
 def _counting(found: _Read, row: Row) -> str:
     """Give the word for another way of counting that comes to the listing's number."""
     beside = sum(call.is_beside for call in found.calls.values())
     returned = sum(call.has_result for call in found.calls.values())
-    ways = {"beside": len(found.calls) - beside, "returned": returned}
+    ways = {"beside": len(found.calls) - beside, "returned": returned, "same-id": len(found.ids)}
     return next((kind for kind, count in ways.items() if count == row.count), "")

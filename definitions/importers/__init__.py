@@ -15,9 +15,11 @@ from types import MappingProxyType
 
 from assembler.plugins import Importer
 from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
+from definitions.importers.codex import CODEX
 from definitions.importers.dsh_session import DSH_SESSION
 from definitions.importers.errors import ImportFault
 from definitions.importers.model_answers import EXCHANGE, MODEL_STREAM
+from definitions.importers.pi import PI
 
 __all__ = ["IMPORTERS", "ImportFault"]
 
@@ -25,9 +27,11 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
         "claude-code": CLAUDE_CODE,
         "claude-code-wrapped": CLAUDE_CODE_WRAPPED,
+        "codex": CODEX,
         "dsh-session": DSH_SESSION,
         "exchange": EXCHANGE,
         "model-stream": MODEL_STREAM,
+        "pi": PI,
     }
 )
 """The importers by name; the entry points `assembler.importers` say the same to the library."""

@@ -175,6 +175,7 @@ READ = {
     "bedrock-converse",
     "claude-code",
     "claude-code-wrapped",
+    "codex",
     "cohere-v2",
     "dsh-session",
     "exchange",
@@ -184,6 +185,7 @@ READ = {
     "ollama-chat",
     "openai-chat",
     "openai-responses",
+    "pi",
 }
 
 
@@ -200,6 +202,6 @@ def test_all_that_others_recorded_is_read_and_agrees(
     read = sum(row["files"] for row in report["formats"].values())
     files = [path for path in streams.rglob("*") if path.is_file()]
     assert read + sum(report["not_read_yet"].values()) == len(files) - 1  # less the listing
-    for name in READ - {"exchange", "claude-code"}:  # the folder has another name
+    for name in READ - {"exchange", "claude-code", "codex", "pi"}:  # their folders have other names
         assert report["formats"][name]["files"] == len(list((streams / name).iterdir()))
     assert {each["kind"] for each in report["findings"]} <= set(report["reasons"])
