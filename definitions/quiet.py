@@ -35,7 +35,7 @@ QUIET_TYPES = frozenset(
     }
 )
 
-QUIET_FORMATS = frozenset({"claude-code", "codex", "pi"})
+QUIET_FORMATS = frozenset({"claude-code", "codex", "gemini-cli", "pi", "qwen-code"})
 """Formats whose records without a counterpart are kept as `format/their type`: data about the
 program, its files and its settings."""
 

@@ -18,8 +18,10 @@ from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
 from definitions.importers.codex import CODEX
 from definitions.importers.dsh_session import DSH_SESSION
 from definitions.importers.errors import ImportFault
+from definitions.importers.gemini_cli import GEMINI_CLI
 from definitions.importers.model_answers import EXCHANGE, MODEL_STREAM
 from definitions.importers.pi import PI
+from definitions.importers.qwen_code import QWEN_CODE
 
 __all__ = ["IMPORTERS", "ImportFault"]
 
@@ -30,8 +32,10 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "codex": CODEX,
         "dsh-session": DSH_SESSION,
         "exchange": EXCHANGE,
+        "gemini-cli": GEMINI_CLI,
         "model-stream": MODEL_STREAM,
         "pi": PI,
+        "qwen-code": QWEN_CODE,
     }
 )
 """The importers by name; the entry points `assembler.importers` say the same to the library."""

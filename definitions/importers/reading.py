@@ -16,7 +16,7 @@ from attrs import frozen
 from definitions.importers.errors import ImportFault
 from definitions.importers.halves import may_hold_halves, mended
 
-__all__ = ["Data", "Fields", "Line", "document", "read", "strict_json", "values"]
+__all__ = ["Data", "Fields", "Line", "document", "read", "several", "strict_json", "values"]
 
 Data: TypeAlias = dict[str, Any]
 
@@ -127,6 +127,35 @@ def values(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]
                     return
                 raise _no_json(text, name, number, fault) from None
             yield number, value
+
+
+def several(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]:
+    """Read as `values` does, and where a writer glued values together on one line, each of them."""
+    for number, line in enumerate(lines, 1):
+        data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+        try:
+            found = list(values([data], name))
+        except ImportFault:
+            glued = _glued(data)
+            if glued is None:
+                if number > 1 and not data.endswith(b"\n"):
+                    return
+                raise ImportFault(name, number, "line", "a JSON value") from None
+            found = [(number, value) for value in glued]
+        for _, value in found:
+            yield number, value
+
+
+def _glued(data: bytes) -> list[Any] | None:
+    text, at, found = data.decode("utf-8", "replace").strip(), 0, list[Any]()
+    decoder = json.JSONDecoder(parse_constant=_no_constant)
+    while at < len(text):
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return found if found and not data.endswith(b"\n") else None
+        found.append(mended(value))
+    return found
 
 
 def document(lines: Iterable[bytes | str], name: str) -> Any:

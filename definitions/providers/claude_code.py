@@ -36,6 +36,7 @@ class ClaudeCode(Adapter):
         self._is_over = False
         self._has_stopped = False
         self._blocks = 0
+        self._calls: set[str] = set()
 
     def take(self, chunk: Mapping[str, Any], event: str | None) -> None:
         kind = text(chunk.get("type"))
@@ -68,8 +69,12 @@ class ClaudeCode(Adapter):
             self._end()
             return
         if frame.get("error"):
-            self._fail(text(frame["error"]), message)
-        elif not self._is_streamed:
+            parts = map(mapping, array(message.get("content")))
+            self._fail(text(frame["error"]), "".join(text(part.get("text")) for part in parts))
+            return
+        blocks = map(mapping, array(message.get("content")))
+        self._calls |= {text(each.get("id")) for each in blocks if each.get("type") == "tool_use"}
+        if not self._is_streamed:
             self._say(told, message)
 
     def _say(self, told: str, message: Mapping[str, Any]) -> None:
@@ -90,15 +95,19 @@ class ClaudeCode(Adapter):
         self._events.take({"type": "message_delta", "delta": delta, "usage": usage}, None)
 
     def _on_user(self, message: Mapping[str, Any]) -> None:
-        """What came of a call says that the answer was whole."""
-        blocks = map(mapping, array(message.get("content")))
-        if self._message is not None and any(each.get("type") == "tool_result" for each in blocks):
-            self._end()
+        """What came of one of its calls says that the answer was whole."""
+        for block in map(mapping, array(message.get("content"))):
+            if block.get("type") == "tool_result" and block.get("tool_use_id") in self._calls:
+                self._end()
+                return
 
     def _on_result(self, frame: Mapping[str, Any]) -> None:
         """The program is through: so was the answer, unless its own events broke off."""
-        if frame.get("is_error") is True:
-            self._fail(text(frame.get("subtype")), {})
+        subtype = text(frame.get("subtype"))
+        if frame.get("is_error") is True or subtype.startswith("error"):
+            said = [text(frame.get("result")), *map(text, array(frame.get("errors")))]
+            name = subtype if subtype.startswith("error") else "error"
+            self._fail(name, "; ".join(filter(None, said)))
         elif self._message is not None and not self._is_streamed:
             self._end()
 
@@ -106,8 +115,7 @@ class ClaudeCode(Adapter):
         if self._has_stopped and not self._is_over:
             self._end()
 
-    def _fail(self, name: str, message: Mapping[str, Any]) -> None:
-        said = "".join(text(mapping(each).get("text")) for each in array(message.get("content")))
+    def _fail(self, name: str, said: str) -> None:
         self._events.take({"type": "error", "error": {"type": name, "message": said}}, None)
         self._is_over = True
 

@@ -85,6 +85,7 @@ def test_what_says_that_an_answer_is_whole(end: Chunk) -> None:
         {"type": "user", "message": {"role": "user", "content": "hello"}},
         {"type": "control_request", "request": {"subtype": "can_use_tool"}},
         result("c9", parent_tool_use_id="c1"),
+        result("of another answer"),
         frame(said("of another"), parent_tool_use_id="c1", message_id="m9"),
         {"type": "stream_event", "parent_tool_use_id": "c1", "event": {"type": "message_stop"}},
     ],
@@ -109,12 +110,20 @@ def test_a_stream_that_breaks_off_is_not_made_whole_by_the_end_of_the_program() 
     [
         frame(said("Overloaded"), error="overloaded", message_id="m1"),
         {"type": "result", "subtype": "error_during_execution", "is_error": True},
+        {"type": "result", "subtype": "error_max_turns"},
     ],
 )
 def test_an_error_fails_the_answer(failed: Chunk) -> None:
     response = read(frame(use("c1")), failed)
     assert response.why == "stream-error"
     assert [call.ready for call in response.calls] == [False]
+
+
+def test_an_error_says_what_the_program_said() -> None:
+    failed = {"type": "result", "subtype": "success", "is_error": True, "result": "Credit low"}
+    error = read(frame(said("a")), failed).error
+    assert error is not None
+    assert error["message"] == "Credit low"
 
 
 def test_behind_its_end_nothing_is_taken() -> None:
