@@ -38,6 +38,8 @@ class AttemptCore:
         self.is_open = False
         self._live: LiveAttempt | None = None
         self._adapter: Adapter | None = None
+        self._hints: list[Hint] = []
+        """Those that were described, for whoever asks for them."""
 
     @property
     def name(self) -> str:
@@ -74,10 +76,21 @@ class AttemptCore:
         for piece in reads.feed(given):
             if live.outcome is None:  # else its turn was left meanwhile, or all was closed
                 live.emit(piece.type, piece.data)
+        self._describe()
 
     def hints(self) -> list[Hint]:
         """Give the calls whose arguments have become complete since this was asked."""
-        return [] if self._adapter is None else self._adapter.hints()
+        hints, self._hints = self._hints, []
+        return hints if self._adapter is None else [*hints, *self._adapter.hints()]
+
+    def _describe(self) -> None:
+        """Have the calls described whose arguments have become complete."""
+        describer = self.desk.describer
+        if describer is None or self._adapter is None:
+            return
+        for hint in self._adapter.hints():
+            self._hints.append(hint)
+            describer.hint(hint.call_id, hint.name, hint.arguments, self.name)
 
     def end(self, error: BaseException | None) -> Work[None]:
         """It is left. Whole or cut, its answer is stored; else all is withdrawn.
@@ -124,6 +137,7 @@ class AttemptCore:
         """Show nothing of it any more, from now on. What is being stored of it is stored."""
         if self._live is not None:
             self._live.settle(Outcome.INTERRUPTED)
+            self._abandon()
 
     def _finish(self) -> Response:
         """No more is taken. Its step is told when it is known what became of it: until then no
@@ -142,6 +156,7 @@ class AttemptCore:
         finally:
             self._settle(outcome)
             self.step.ends(self)
+        self._describe()  # some formats complete their calls with the answer alone
         session = self.desk.session
         for incident in ending.incidents:
             place = position(session.last, 0)
@@ -171,3 +186,9 @@ class AttemptCore:
             self.desk.counts.held += 1
         else:
             self.desk.counts.lost += 1
+            self._abandon()
+
+    def _abandon(self) -> None:
+        """Nothing that was described of it is shown."""
+        if self.desk.describer is not None:
+            self.desk.describer.abandon(self.name)

@@ -24,7 +24,7 @@ from definitions.backend.known import Known, Waiting
 from definitions.backend.values import Answer, Content, answer_of, blocks_of
 from definitions.events import request_of
 
-__all__ = ["QUEUES", "Counts", "Desk", "Question"]
+__all__ = ["QUEUES", "Counts", "Describes", "Desk", "Question"]
 
 QUEUES = ("next-step", "next-turn")
 """Where input waits: to be read by the next model call of the turn, or to begin the next turn."""
@@ -59,6 +59,22 @@ class Going(Protocol):
     number: int
 
 
+class Describes(Protocol):
+    """Who describes calls ahead of their permissions, and is told what becomes of them."""
+
+    def hint(self, call_id: str, tool: str | None, input: Any, attempt: str | None) -> None: ...
+
+    def asked(self, call_id: str, tool: str | None, input: Any, request_id: str) -> None: ...
+
+    def withdraw(self, call_id: str) -> None: ...
+
+    def abandon(self, attempt: str) -> None: ...
+
+    def learn(self, event: Event) -> None: ...
+
+    def hear(self, event: Event) -> None: ...
+
+
 class Question:
     """A permission that somebody waits for."""
 
@@ -90,6 +106,8 @@ class Desk:
         self.counts = Counts()
         self.turn: Going | None = None
         """The turn that goes on here."""
+        self.describer: Describes | None = None
+        """None: nothing is described here."""
         self._questions: dict[tuple[str, str], Question] = {}
         self._learned_from: int | None = None
         """The first event that `known` has learned; None: nothing yet."""
@@ -105,7 +123,7 @@ class Desk:
         """Learn what is loaded, and close what a crash left open. Nothing else comes of history."""
         events = self.session.assembler.events
         for event in events:
-            self.known.learn(event)
+            self._learn(event)
         self._learned_from = events[0].seq if events else 1
         yield from self.closing_orphan()
 
@@ -140,9 +158,15 @@ class Desk:
             if not events:
                 break
             for event in events:
-                self.known.learn(event)
+                self._learn(event)
             after = events[-1].seq
         self._learned_from = None
+
+    def _learn(self, event: Event) -> None:
+        """Take an event of history."""
+        self.known.learn(event)
+        if self.describer is not None:
+            self.describer.learn(event)
 
     # -- turns ---------------------------------------------------------------------------
 
@@ -253,6 +277,8 @@ class Desk:
 
     def _hear(self, event: Event, own: bool) -> None:
         self.known.learn(event)
+        if self.describer is not None:
+            self.describer.hear(event)
         if event.type == "permission/answer":
             key = str(event.data.get("call_id")), request_of(event.data) or ""
             question = self._questions.pop(key, None)

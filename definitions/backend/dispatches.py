@@ -149,6 +149,8 @@ class DispatchCore:
         except BaseException:
             self.desk.forget(question)
             raise
+        if self.desk.describer is not None and question.is_open:
+            self.desk.describer.asked(call_id, self.call.name, thaw(asked), request_id)
         return question
 
     def _next_request(self) -> str:
@@ -207,6 +209,8 @@ class DispatchCore:
         """What it printed has been shown, and nobody waits for an answer: no more comes."""
         self.is_open = False
         self.desk.settle(self.call.call_id)
+        if self.desk.describer is not None:
+            self.desk.describer.withdraw(self.call.call_id)
         output, self._output = self._output, None
         if output is not None and output.outcome is None:
             output.settle(Outcome.COMPLETED)

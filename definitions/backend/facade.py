@@ -14,7 +14,8 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from assembler.engine.definition import Definition, GroupDefinition
-from assembler.engine.errors import AssemblerError
+from assembler.engine.errors import AssemblerError, ConflictError
+from assembler.engine.events import Draft
 from assembler.live import Publisher, Session, Subscription, new_name, wall_clock
 from assembler.stores import Store
 from definitions.backend.attempts import AttemptCore
@@ -35,9 +36,12 @@ from definitions.backend.faces import (
 from definitions.backend.plain import SyncConversation
 from definitions.backend.turns import StepCore, TurnCore
 from definitions.backend.values import Answer, Content, Decision
+from definitions.describer import Describer, Job
 from definitions.providers import Call
 
 __all__ = ["Attempt", "Conversation", "Conversations", "Dispatch", "Step", "Turn"]
+
+Describe = Callable[[Job], Awaitable[str]]
 
 
 class _Block:
@@ -223,7 +227,7 @@ class Conversation(ConversationFace):
     together, and takes events and deltas of your own (a title, what a Definition of yours takes).
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - given by name
         self,
         session: Session,
         store: Store,
@@ -231,12 +235,26 @@ class Conversation(ConversationFace):
         names: Callable[[], str],
         sleep: Callable[[float], Awaitable[Any]],
         history: bool,
+        describe: Describe | None = None,
+        describes: Hide = (),
     ) -> None:
         super().__init__(Desk(session.sync, names=names, history=history))
         self.session = session
+        self._describer: Describer | None = None
+        if describe is not None:
+            allows = describes if callable(describes) else describes.__contains__
+            self._describer = Describer(
+                describe,
+                allows=lambda name: name is not None and allows(name),
+                write=self._write,
+            )
+            self._desk.describer = self._describer
         self.sync = SyncConversation(self._desk, session.sync, store.sync, time.sleep)
         self._sleep = sleep
         self._clerk = Clerk(self._desk, session, store)
+
+    async def _write(self, draft: Draft) -> None:
+        await self.session.decide(lambda: [draft])
 
     async def _open(self, page: int) -> None:
         await self.session.open(page)
@@ -285,6 +303,13 @@ class Conversation(ConversationFace):
         answer = Answer(decision, updated_input, remember)
         await self._clerk.do(self._desk.answering(call_id, request_id, answer))
 
+    def reply(self, inquiry_id: str, answer: Any) -> None:
+        """Answer what a description asks. `ConflictError` when nobody here asks it (any more);
+        `InputError` for what is no JSON."""
+        if self._describer is None or not self._describer.answer(inquiry_id, answer):
+            msg = f"inquiry {inquiry_id!r:.80} is not open"
+            raise ConflictError(msg, None, None)
+
     async def result(self, call_id: str, content: Content, *, is_error: bool = False) -> None:
         """Store the result of a call whose dispatch was left without one: a job in the
         background."""
@@ -300,6 +325,8 @@ class Conversation(ConversationFace):
 
     async def close(self) -> None:
         """Do what was begun, withdraw what is live here, and end every subscription."""
+        if self._describer is not None:
+            await self._describer.close()
         await self._clerk.close()
         await self.session.close()
 
@@ -317,6 +344,12 @@ class Conversations:
     whether a turn loads what the model context needs. `now` gives milliseconds, `names` unique
     names, `sleep` waits so many seconds. `frame_ms`: how long text may wait to be sent together.
 
+    `await describe(job)` gives the text by which people understand a call that asks for their
+    permission, from `job.tool` and `job.input`; `await job.ask(question)` waits for
+    `Conversation.reply`. It begins as soon as the model has written the input, and it is shown only
+    beside the same input (`description` of the call's row). It may run more often than it is
+    needed, so only the tools that `describes` names (or says so of) are described.
+
     For one event loop. Leaving it closes them, and not the store.
     """
 
@@ -333,6 +366,8 @@ class Conversations:
         names: Callable[[], str] = new_name,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         frame_ms: float = 33,
+        describe: Describe | None = None,
+        describes: Hide = (),
     ) -> None:
         self._store = store
         self._frame_ms = frame_ms
@@ -342,6 +377,7 @@ class Conversations:
         self._now = now
         self._names = names
         self._sleep = sleep
+        self._describing: dict[str, Any] = {"describe": describe, "describes": describes}
         self._open: dict[str, asyncio.Task[Conversation]] = {}
         self._closed = False
 
@@ -366,7 +402,12 @@ class Conversations:
             elsewhere=self._elsewhere,
         )
         conversation = Conversation(
-            session, self._store, names=self._names, sleep=self._sleep, history=self._history
+            session,
+            self._store,
+            names=self._names,
+            sleep=self._sleep,
+            history=self._history,
+            **self._describing,
         )
         try:
             await conversation._open(page)  # noqa: SLF001 - of this file

@@ -127,6 +127,19 @@ class Describer:
         finally:
             self._requests.pop(name, None)
 
+    def asked(
+        self,
+        call_id: str,
+        tool: str | None,
+        input: Any,
+        request_id: str,
+        attempt: str | None = None,
+    ) -> None:
+        """`request`, for one who does not wait: what it comes to is read from the call's row."""
+        if not self._is_closed:
+            self._core.request(call_id, tool, input, f"asked:{request_id}", attempt)
+            self._act()
+
     def answer(self, inquiry_id: str, answer: Any) -> bool:
         """Answer a question. False: nobody asks it (any more)."""
         if not self._core.answer(inquiry_id, answer):
