@@ -66,14 +66,17 @@ class _Session:
         self._beside: dict[str, Chat] = {}
         self._prompts: dict[str, list[str]] = {}
         """The calls that start subagents, by their prompt, until their first record came."""
+        self._prompt_of: dict[str, str] = {}
+        """The same, the other way round."""
         self._chains: dict[str, str] = {}
         """The call of the subagent that a record is of, by the record's uuid."""
+        self._links: dict[str, list[str]] = {}
+        """The uuids of the records of a subagent that still runs, by its call."""
 
     def read(self, records: Iterable[tuple[int, Any]]) -> Iterator[Operation]:
         yield self._header
         for number, record in records:
-            for chat in (self._main, *self._beside.values()):
-                chat.number = number
+            self._main.number = number
             yield from self._take(record)
         for chat in (self._main, *self._beside.values()):
             yield from chat.rest()
@@ -88,14 +91,14 @@ class _Session:
             yield from self._main.take(record)
         else:
             yield from self._take_beside(call_id, record)
-        self._learn_prompts(record)
+        yield from self._learn_prompts(record)
 
     def _take_beside(self, call_id: str, record: Record) -> Iterator[Operation]:
         chat = self._beside.get(call_id)
         if chat is None:
             chat = self._beside[call_id] = Chat(call_id)
-            chat.number = self._main.number
             yield chat.transcript.header(call_id, f"What the subagent of {call_id} said.")
+        chat.number = self._main.number
         yield from chat.take(record)
         yield from self._main.child(call_id, record)
 
@@ -108,26 +111,39 @@ class _Session:
         )
         if not told:
             waiting = self._prompts.get(_said(record), [])
-            told = waiting.pop(0) if waiting else None
+            told = waiting[0] if waiting else None
+            self._has_come(told or "")
         if told and (uuid := text(record.get("uuid"))):
             self._chains[uuid] = told
+            self._links.setdefault(told, []).append(uuid)
         return told or None
 
-    def _learn_prompts(self, record: Record) -> None:
+    def _has_come(self, call_id: str) -> None:
+        """Nobody waits for the first record of that call's subagent any more."""
+        prompt = self._prompt_of.pop(call_id, None)
+        if prompt is not None:
+            self._prompts[prompt].remove(call_id)
+            if not self._prompts[prompt]:
+                del self._prompts[prompt]
+
+    def _learn_prompts(self, record: Record) -> Iterator[Operation]:
         for block in map(mapping, array(mapping(record.get("message")).get("content"))):
             if block.get("type") == "tool_use":
                 prompt = text(mapping(block.get("input")).get("prompt"))
-                if prompt and (call_id := text(block.get("id"))):
+                call_id = text(block.get("id"))
+                if prompt and call_id and call_id not in self._prompt_of:
+                    self._prompt_of[call_id] = prompt
                     self._prompts.setdefault(prompt, []).append(call_id)
             elif block.get("type") == "tool_result":
-                self._forget(text(block.get("tool_use_id")))
+                yield from self._forget(text(block.get("tool_use_id")))
 
-    def _forget(self, call_id: str) -> None:
+    def _forget(self, call_id: str) -> Iterator[Operation]:
         """A subagent is through: no record of it comes any more."""
+        self._has_come(call_id)
+        for uuid in self._links.pop(call_id, ()):
+            self._chains.pop(uuid, None)
         if call_id in self._beside:
-            self._chains = {uuid: each for uuid, each in self._chains.items() if each != call_id}
-        for prompt in [each for each, calls in self._prompts.items() if call_id in calls]:
-            del self._prompts[prompt]
+            yield from self._beside[call_id].through()
 
 
 def _said(record: Record) -> str:

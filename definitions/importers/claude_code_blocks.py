@@ -79,8 +79,15 @@ def _block(part: object) -> Block:
     source = mapping(block.get("source"))
     media, data = source.get("media_type"), source.get("data")
     if block.get("type") in ("image", "document") and isinstance(data, str):
-        return {"type": "file", "media_type": text(media) or "image/*", "data": data}
+        return {"type": "file", "media_type": _media_of(block, media), "data": data}
+    url = source.get("url")
+    if block.get("type") in ("image", "document") and isinstance(url, str):
+        return {"type": "file", "media_type": _media_of(block, media), "url": url}
     return {"type": "provider", "provider": "anthropic", "raw": part}
+
+
+def _media_of(block: Mapping[str, Any], told: object) -> str:
+    return text(told) or ("image/*" if block.get("type") == "image" else "application/pdf")
 
 
 def result_of(block: Mapping[str, Any]) -> list[Block]:

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
 from typing import Any
 
+import msgspec
 from attrs import Factory, define
 
 from definitions.importers.claude_code_blocks import (
@@ -37,6 +39,8 @@ _INTERRUPTED = "[Request interrupted by user"
 _MESSAGES_MAX = 1_000
 """Of so many messages it is known what they said, so that a copy is no second one."""
 _UUID_CHARS = 8
+_BESIDE_A_MESSAGE = frozenset({"progress", "queue-operation", "file-history-snapshot"})
+"""Records that stand between those of one message and say nothing of it."""
 
 
 @define
@@ -61,8 +65,12 @@ class Chat:
         self.transcript = Transcript(conversation)
         self.number = 0
         self._message: _Message | None = None
-        self._told: OrderedDict[str, list[Block]] = OrderedDict()
-        """The blocks of the last messages."""
+        self._told: OrderedDict[str, frozenset[int]] = OrderedDict()
+        """The prints of the blocks of the last messages."""
+        self._copies: set[int] = set()
+        """The prints of all records of users."""
+        self._answered: set[str] = set()
+        """The uuids that a prompt of a person follows: another one behind them is a rewind."""
         self._command: str | None = None
         self._compaction: str | None = None
         self._last_call = ""
@@ -76,6 +84,9 @@ class Chat:
             yield from self._assistant(record, message)
         elif kind == "user" and isinstance(message, dict):
             yield from self._user(record, message)
+        elif kind in _BESIDE_A_MESSAGE:
+            self._at(record)
+            yield self._keep(record)
         else:
             yield from self._flush()
             self._at(record)
@@ -96,6 +107,11 @@ class Chat:
         is_read = message is None or (message.blocks or [{}])[-1].get("type") == "text"
         for operation in self._flush():
             yield {**operation, "tail": "read" if is_read else "unfinished"}
+
+    def through(self) -> Iterator[Operation]:
+        """Write what is still told, as nothing more of it comes, and let go of it."""
+        yield from self._flush()
+        self._told.clear()
 
     def child(self, call_id: str, record: Record) -> Iterator[Operation]:
         """Write the calls of a subagent, and their results, as those of the call it works for."""
@@ -136,7 +152,7 @@ class Chat:
             yield from self._flush()
             told = self._told.get(message_id)
             if told is not None:
-                blocks = [block for block in blocks if block not in told]
+                blocks = [block for block in blocks if _print(block) not in told]
                 if not blocks:  # the same message once more, under another uuid
                     return
             self._at(record)
@@ -160,7 +176,8 @@ class Chat:
         message, self._message = self._message, None
         if message is None:
             return
-        self._told[message.id] = [*self._told.pop(message.id, []), *message.blocks]
+        before = self._told.pop(message.id, None)
+        self._told[message.id] = (before or frozenset()).union(map(_print, message.blocks))
         if len(self._told) > _MESSAGES_MAX:
             self._told.popitem(last=False)
         self.transcript.at(message.record, message.time)
@@ -172,7 +189,7 @@ class Chat:
             message.blocks,
             message_id=message.id,
             stop_reason=stop_of(message.stop),
-            usage=usage_of(message.usage),
+            usage=None if before is not None else usage_of(message.usage),  # each says all of it
             more=more,
         )
         for name, time, block, record in message.waiting:
@@ -182,6 +199,10 @@ class Chat:
     # -- users -------------------------------------------------------------------------------
 
     def _user(self, record: Record, message: Record) -> Iterator[Operation]:
+        copy = _print([record.get("uuid"), message])
+        if record.get("uuid") and copy in self._copies:  # a resumed session repeats its history
+            return
+        self._copies.add(copy)
         content = _content(message)
         results = [mapping(each) for each in content if _is_result(each)]
         others = [each for each in content if not _is_result(each)]
@@ -214,7 +235,7 @@ class Chat:
             text(block.get("tool_use_id")) or self._last_call,
             result_of(block),
             is_error=block.get("is_error") is True,
-            more=_meta(record),
+            more=_meta(record, block),
         )
 
     def _said(self, record: Record, content: Sequence[Any]) -> Iterator[Operation]:
@@ -233,9 +254,21 @@ class Chat:
             yield self._keep(record, "meta")
         else:
             source = _source(record)
+            if source is None:
+                yield from self._rewound(text(record.get("parentUuid")))
             yield from self.transcript.user(
                 blocks, message_id=text(record.get("uuid")) or None, source=source
             )
+
+    def _rewound(self, parent: str) -> Iterator[Operation]:
+        """Mark where a person went back and said something else; what was said there stays."""
+        if parent and parent in self._answered:
+            yield from self._ended_command()
+            yield from self.transcript.end_turn()
+            told = {"command_id": f"rewind-{self.number}"}
+            yield self.transcript.event("command/run", {**told, "name": "rewind", "to": parent})
+            yield self.transcript.event("command/done", told)
+        self._answered.add(parent)
 
     def _ran(self, name: str, arguments: str) -> Iterator[Operation]:
         yield from self._ended_command()
@@ -323,10 +356,16 @@ def _id(block: Record) -> str:
     return text(block.get("id"))
 
 
-def _meta(record: Record) -> dict[str, Any]:
+def _meta(record: Record, block: Record) -> dict[str, Any]:
     """Keep what the program knows of a result beside what the model was told."""
     told = record.get("toolUseResult")
-    return {} if told is None or isinstance(told, str) else {"meta": {"tool_use_result": told}}
+    is_known = told is None or told == block.get("content")
+    return {} if is_known else {"meta": {"tool_use_result": told}}
+
+
+def _print(value: Any) -> int:
+    """Tell values apart in eight bytes, that their contents need not be held."""
+    return int.from_bytes(blake2b(msgspec.json.encode(value), digest_size=8).digest())
 
 
 def _title(record: Record) -> str:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -116,6 +119,117 @@ def test_a_message_that_goes_on_later_is_another_answer() -> None:
         (each["message_id"], each["content"]) for each in events(operations, "assistant/message")
     ]
     assert told == [("m1", [said("a")]), ("m1#2", [said("b")])]
+
+
+def test_progress_between_the_records_of_a_message_does_not_break_it() -> None:
+    operations = imported(
+        user("Go"),
+        answer("m1", said("I look.")),
+        record("progress", data={"seen": 1}),
+        answer("m1", use("c1")),
+    )
+    (told,) = events(operations, "assistant/message")
+    assert [block["type"] for block in told["content"]] == ["text", "tool-call"]
+    assert len(events(operations, "claude-code/progress")) == 1
+
+
+def test_a_message_that_a_subagent_breaks_is_paid_once() -> None:
+    operations = imported(
+        user("Go"),
+        answer("m1", use("c1", "Task", prompt="A")),
+        user("A", isSidechain=True, uuid="s1"),
+        answer("m1", use("c2", "Task", prompt="B")),
+        user("B", isSidechain=True, uuid="s2"),
+    )
+    told = events(operations, "assistant/message")
+    assert ["usage" in each for each in told] == [True, False]
+
+
+def test_the_messages_of_a_sync_server_are_paid_once(shared: Path) -> None:
+    path = shared / "streams" / "claude-code-wrapped" / "happy__trace_0.json"
+    paid = [
+        each["message_id"].partition("#")[0]
+        for each in events(
+            list(map(dict, CLAUDE_CODE_WRAPPED([path.read_bytes()], name="s"))), "assistant/message"
+        )
+        if "usage" in each
+    ]
+    assert paid
+    assert len(paid) == len(set(paid))
+
+
+def test_what_was_said_instead_stands_behind_a_rewind() -> None:
+    operations = imported(
+        user("One", uuid="u1"),
+        answer("m1", said("a"), uuid="a1", parentUuid="u1"),
+        user("Two", uuid="u2", parentUuid="a1"),
+        answer("m2", use("c1"), use("c2"), uuid="a2", parentUuid="u2"),
+        user([result("c1")], uuid="r1", parentUuid="a2"),
+        user([result("c2")], uuid="r2", parentUuid="a2"),
+        user("Two, but other", uuid="u3", parentUuid="a1"),
+    )
+    assert [each["name"] for each in events(operations, "command/run")] == ["rewind"]
+    assert types(operations)[-5:] == [
+        "turn/end",
+        "command/run",
+        "command/done",
+        "turn/start",
+        "user/message",
+    ]
+    assert len(events(operations, "user/message")) == 3
+
+
+def test_a_resumed_session_s_copy_of_its_history_is_said_once() -> None:
+    history = [
+        user("One", uuid="u1"),
+        answer("m1", use("c1"), uuid="a1"),
+        user([result("c1")], uuid="r1"),
+    ]
+    operations = imported(*history, *history, user("One", uuid="u2"))
+    assert [each["message_id"] for each in events(operations, "user/message")] == ["u1", "u2"]
+    assert len(events(operations, "tool/result")) == 1
+
+
+def test_an_image_at_an_address_is_a_file_and_a_told_error_is_kept() -> None:
+    source = {"type": "url", "url": "https://example.org/a.png"}
+    operations = imported(
+        user([{"type": "image", "source": source}]),
+        answer("m1", use("c1"), use("c2")),
+        user([result("c1", "no")], uuid="r1", toolUseResult="Error: no"),
+        user([result("c2", "yes")], uuid="r2", toolUseResult="yes"),
+    )
+    assert events(operations, "user/message")[0]["content"] == [
+        {"type": "file", "media_type": "image/*", "url": "https://example.org/a.png"}
+    ]
+    assert [each.get("meta") for each in events(operations, "tool/result")] == [
+        {"tool_use_result": "Error: no"},
+        None,
+    ]
+
+
+def test_subagents_that_are_through_leave_nothing_in_memory() -> None:
+    def session(agents: int) -> Iterator[bytes]:
+        for at in range(agents):
+            prompt = f"Look {at} " + "x" * 10_000
+            for each in (
+                answer(f"m{at}", use(f"c{at}", "Task", prompt=prompt)),
+                user(prompt, isSidechain=True, uuid=f"s{at}"),
+                answer(f"n{at}", said("y" * 10_000), isSidechain=True, parentUuid=f"s{at}"),
+                user([result(f"c{at}")], uuid=f"r{at}"),
+            ):
+                yield json.dumps(each).encode() + b"\n"
+
+    def held(agents: int) -> int:
+        tracemalloc.start()
+        try:
+            for _ in CLAUDE_CODE(session(agents), name="s"):
+                pass
+            return tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    held(1)
+    assert held(200) - held(20) < 180 * 10_000
 
 
 @pytest.mark.parametrize(
