@@ -60,10 +60,11 @@ FAMILIES: tuple[Family, ...] = (
         icon="file",
         title="Read",
         fields=_PATHS,
-        others=_MANY_PATHS,
+        others=f"{_MANY_PATHS} line_number",
         tools="""
         read read_file read_files read_many_files read_text_file file_read fs_read view view_file
         open open_file cat notebook_read get_file_contents fs/read_text_file
+        goto scroll_up scroll_down
         """,
     ),
     _family(
@@ -274,6 +275,8 @@ _WRITES = frozenset({"write", "edit"})
 def files_of(name: str, arguments: Object | None) -> tuple[str, ...]:
     """Give the files that a call writes or changes, by its family and its arguments. O(1)."""
     if arguments is None or family_of(name).name not in _WRITES:
+        return ()
+    if arguments.get("command") == "view":  # editors that can look as well
         return ()
     told = (arguments.get(field) for field in _PATHS.split())
     return tuple([path for path in told if type(path) is str and path][:1])

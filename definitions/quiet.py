@@ -35,9 +35,25 @@ QUIET_TYPES = frozenset(
     }
 )
 
-QUIET_FORMATS = frozenset({"claude-code", "codex", "gemini-cli", "pi", "qwen-code"})
+QUIET_FORMATS = frozenset(
+    {
+        "ag-ui",
+        "claude-code",
+        "codex",
+        "gemini-cli",
+        "openhands",
+        "openhands-llm-log",
+        "pi",
+        "qwen-code",
+        "swe-agent",
+        "ui-message-stream",
+    }
+)
 """Formats whose records without a counterpart are kept as `format/their type`: data about the
 program, its files and its settings."""
+
+_SHOWN = frozenset({"ag-ui/interrupt", "ag-ui/resume"})
+"""Of those, what people were asked and what they answered."""
 
 
 class _Quiet(Container[str]):
@@ -46,7 +62,8 @@ class _Quiet(Container[str]):
     def __contains__(self, kind: object) -> bool:
         if not isinstance(kind, str):
             return False
-        return kind in QUIET_TYPES or kind.partition("/")[0] in QUIET_FORMATS
+        is_of_format = kind.partition("/")[0] in QUIET_FORMATS and kind not in _SHOWN
+        return kind in QUIET_TYPES or is_of_format
 
 
 QUIET: Container[str] = _Quiet()

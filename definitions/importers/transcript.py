@@ -13,7 +13,7 @@ nobody works on it any more.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 __all__ = ["Operation", "Transcript", "arguments_text", "text_block"]
@@ -168,20 +168,75 @@ class Transcript:
         blocks = [self._named(block) for block in content]
         calls = [block for block in blocks if block["type"] == "tool-call"]
         stop = stop_reason or ("tool_use" if calls else "end_turn")
-        yield self.event(
+        yield self._said(blocks, stop, message_id, usage, more)
+        if hands_over and stop not in _NOT_WHOLE:
+            for block in calls:
+                yield self._handed_over(block)
+
+    def _said(
+        self,
+        blocks: Sequence[Block],
+        stop: str,
+        message_id: str | None,
+        usage: Mapping[str, Any] | None,
+        more: Mapping[str, Any] | None,
+    ) -> Operation:
+        return self.event(
             "assistant/message",
             {
                 **(more or {}),
                 **self._place(),
                 "message_id": self._unique(message_id),
-                "content": blocks,
+                "content": list(blocks),
                 "stop_reason": stop,
                 **({} if usage is None else {"usage": usage}),
             },
         )
-        if hands_over and stop not in _NOT_WHOLE:
-            for block in calls:
+
+    # -- an answer that was streamed ---------------------------------------------------------
+
+    def delta(self, number: int, kind: str, data: Mapping[str, Any]) -> Operation:
+        """Write a piece of an answer, in the open step, of that try (from 1)."""
+        where = {"attempt": self._attempt(number), "number": number, **self._place()}
+        time = {} if self._time is None else {"time": self._time}
+        return {"op": "delta", **where, **time, "type": kind, "data": dict(data), **self._beside}
+
+    def streamed(
+        self,
+        number: int,
+        blocks: Sequence[Block],
+        ready: Container[str],
+        stop_reason: str,
+        *,
+        message_id: str | None = None,
+        usage: Mapping[str, Any] | None = None,
+    ) -> Iterator[Operation]:
+        """Write how an answer ended whose pieces were written, and hand over its calls in `ready`.
+
+        The calls in `blocks` have the ids of `new_call`.
+        """
+        yield self._said(blocks, stop_reason, message_id, usage, None)
+        yield self.settle(number, "completed")
+        for block in blocks:
+            if block["type"] == "tool-call" and block["call_id"] in ready:
                 yield self._handed_over(block)
+
+    def settle(self, number: int, outcome: str) -> Operation:
+        """Say that no more pieces of that try come, and what it came to."""
+        return {
+            "op": "settle",
+            "attempt": self._attempt(number),
+            "outcome": outcome,
+            **self._beside,
+        }
+
+    def new_call(self, told: str) -> dict[str, str]:
+        """Name a call whose pieces begin: its id, and the transcript's where that is another."""
+        named = self._named({"call_id": told})
+        return {key: str(named[key]) for key in ("call_id", "provider_call_id") if key in named}
+
+    def _attempt(self, number: int) -> str:
+        return f"{self.turn}.{self.step}.{number}"
 
     # -- calls -------------------------------------------------------------------------------
 

@@ -1,0 +1,376 @@
+"""What the events of AG-UI say, in one conversation.
+
+Here lives one function for each type of event, and where an answer ends: nothing says so, but
+another message, a result and the end of the run follow it. Not here: which conversation an event
+belongs to (`ag_ui`), messages that were told whole (`ag_ui_history`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from definitions.importers.ag_ui_history import History, content_blocks
+from definitions.importers.streaming import Streamed
+from definitions.importers.transcript import Operation, Transcript, text_block
+from definitions.providers.reading import array, mapping, natural, text
+
+__all__ = ["Thread"]
+
+Record = Mapping[str, Any]
+
+_SAID = ("type", "delta", "timestamp", "messageId", "toolCallId", "toolCallName", "subagentRunId")
+_THINKING = "thinking"
+_USAGE = {
+    "inputTokens": "input_tokens",
+    "outputTokens": "output_tokens",
+    "cachedInputTokens": "cache_read_tokens",
+    "reasoningTokens": "reasoning_tokens",
+}
+
+
+class Thread:
+    """One conversation, and what its later events refer to."""
+
+    def __init__(self, conversation: str | None = None) -> None:
+        self.transcript = Transcript(conversation)
+        self._answer = Streamed(self.transcript)
+        self._history = History(self.transcript)
+        self._others: dict[str, tuple[str, list[str]]] = {}
+        """Open messages of others than the model: their role and texts."""
+        self._chunked: tuple[str, str] | None = None
+        """The type and id of what is told in chunks: any other event ends it."""
+        self._repeated: set[str] = set()
+        """Calls that are told once more, for they were interrupted."""
+
+    def at(self, record: str, time: int | None = None) -> Thread:
+        """Turn to the next event."""
+        self.transcript.at(record, time)
+        return self
+
+    def write(self, event: Record) -> Iterator[Operation]:
+        kind = text(event.get("type"))
+        told = text(event.get("messageId")) or text(event.get("toolCallId"))
+        if self._chunked and not (kind == self._chunked[0] and told in ("", self._chunked[1])):
+            yield from self._chunks_over()
+        yield from _TYPES.get(kind, Thread._kept)(self, event)
+
+    def _kept(self, event: Record) -> Iterator[Operation]:
+        yield self.transcript.kept(f"ag-ui/{text(event.get('type')) or 'odd'}", event)
+
+    def request(self, request: Record) -> Iterator[Operation]:
+        """Write what a client knows and wants: the messages, and answers to interrupts."""
+        about = {key: each for key, each in request.items() if key not in ("messages", "resume")}
+        yield self.transcript.kept("ag-ui/request", about)
+        yield from self._messages(request["messages"])
+        for each in array(request.get("resume")):
+            yield from self._resumed(mapping(each) or {"value": each})
+
+    def _resumed(self, resume: Record) -> Iterator[Operation]:
+        payload = mapping(resume.get("payload"))
+        call_id = text(mapping(payload.get("toolCall")).get("callId"))
+        if not call_id or not isinstance(payload.get("approved"), bool):
+            yield self.transcript.kept("ag-ui/resume", resume)
+            return
+        decision = "allow" if payload["approved"] else "deny"
+        told = {"call_id": self.transcript.known(call_id), "decision": decision}
+        request_id = text(resume.get("interruptId"))
+        rest = {"resume": resume}
+        yield self.transcript.event("permission/answer", {**rest, **told, "request_id": request_id})
+
+    def _messages(self, messages: object) -> Iterator[Operation]:
+        new = self._history.new(messages)
+        if new:
+            yield from self.answer_over()
+            yield from self._history.write(new)
+
+    # -- where answers end -------------------------------------------------------------------
+
+    def answer_over(
+        self, stop_reason: str | None = None, usage: Mapping[str, Any] | None = None
+    ) -> Iterator[Operation]:
+        """End the open answer, if one is."""
+        yield from self._chunks_over()
+        yield from self._answer.end(stop_reason, usage)
+
+    def ended(self, failed: str | None, event: Record) -> Iterator[Operation]:
+        """End the run of a subagent; `failed` says why it did, if it did."""
+        yield from self.answer_over(None if failed is None else self._stop("error"))
+        yield from self._kept(event)
+        error = None if failed is None else {"name": "error", "message": failed}
+        yield from self.transcript.end_turn("completed" if error is None else "error", error)
+
+    def _stop(self, stop: str) -> str:
+        """Why the open answer stops, when its run does for that reason."""
+        is_cut = self._answer.is_growing() or self._answer.says("tool-call")
+        return stop if is_cut else "end_turn"
+
+    def _next(self, kind: str, message_id: str) -> Iterator[Operation]:
+        """End the open answer when a part of that kind, of that message, is not of it."""
+        answer = self._answer
+        if answer.is_begun and not answer.is_growing():
+            others = bool(answer.message_ids) and message_id not in answer.message_ids
+            is_other = {
+                "text": others or (not answer.message_ids and answer.says("tool-call")),
+                "tool-call": others and bool(message_id),
+                "reasoning": answer.says("text", "tool-call"),
+            }
+            if is_other[kind]:
+                yield from self.answer_over()
+
+    # -- parts -------------------------------------------------------------------------------
+
+    def _text_start(self, event: Record) -> Iterator[Operation]:
+        message_id, role = text(event.get("messageId")), text(event.get("role")) or "assistant"
+        self._history.said.add(message_id)
+        if role != "assistant":
+            self._others[message_id] = (role, [])
+            return
+        yield from self._next("text", message_id)
+        yield from self._answer.begin(f"text:{message_id}", "text", _beside(event))
+        self._answer.message_ids.add(message_id)
+
+    def _text_content(self, event: Record) -> Iterator[Operation]:
+        message_id, said = text(event.get("messageId")), _fragment(event)
+        if message_id in self._others:
+            self._others[message_id][1].append(said)
+            return
+        key = f"text:{message_id}"
+        if not self._answer.has(key):
+            yield from self._text_start({"messageId": message_id})
+        yield from self._answer.grow(key, said, _beside(event))
+
+    def _text_end(self, event: Record) -> Iterator[Operation]:
+        message_id = text(event.get("messageId"))
+        if message_id in self._others:
+            role, texts = self._others.pop(message_id)
+            yield from self._said_by(role, message_id, "".join(texts))
+        elif self._answer.has(f"text:{message_id}"):
+            yield from self._answer.end_part(f"text:{message_id}", _beside(event))
+        else:
+            yield from self._kept(event)
+
+    def _said_by(self, role: str, message_id: str, said: str) -> Iterator[Operation]:
+        blocks = [text_block(said)]
+        if role == "user":
+            yield from self.answer_over()
+            self._history.running.clear()
+            yield from self.transcript.user(blocks, message_id=message_id)
+        else:
+            yield self.transcript.message(blocks, message_id=message_id, source={"kind": role})
+
+    def _reasoning_start(self, event: Record) -> Iterator[Operation]:
+        message_id = text(event.get("messageId")) or _THINKING
+        yield from self._next("reasoning", message_id)
+        yield from self._answer.begin(f"reasoning:{message_id}", "reasoning", _beside(event))
+
+    def _reasoning_content(self, event: Record) -> Iterator[Operation]:
+        key = f"reasoning:{text(event.get('messageId')) or _THINKING}"
+        if not self._answer.has(key):
+            yield from self._reasoning_start({"messageId": event.get("messageId")})
+        yield from self._answer.grow(key, _fragment(event), _beside(event))
+
+    def _reasoning_end(self, event: Record) -> Iterator[Operation]:
+        key = f"reasoning:{text(event.get('messageId')) or _THINKING}"
+        if self._answer.has(key):
+            yield from self._answer.end_part(key, _beside(event))
+        else:
+            yield from self._kept(event)
+
+    def _thinking_end(self, event: Record) -> Iterator[Operation]:
+        """End what was thought without a message of its own; else its message has ended."""
+        if self._answer.has(f"reasoning:{_THINKING}") and self._answer.is_growing():
+            yield from self._reasoning_end(event)
+        else:
+            yield from self._kept(event)
+
+    def _encrypted(self, event: Record) -> Iterator[Operation]:
+        entity, value = text(event.get("entityId")), event.get("encryptedValue")
+        is_call = event.get("subtype") == "tool-call"
+        keys = (entity,) if is_call else (f"reasoning:{entity}", f"text:{entity}")
+        key = next(filter(self._answer.has, keys), None)
+        if key is not None:
+            self._answer.mark(key, signature=value)
+        yield from self._kept(event)
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def _call_start(self, event: Record) -> Iterator[Operation]:
+        call_id, parent = text(event.get("toolCallId")), text(event.get("parentMessageId"))
+        if call_id in self._history.running and not self._answer.has(call_id):
+            self._repeated.add(call_id)
+            yield from self._kept(event)
+            return
+        self._repeated.discard(call_id)
+        yield from self._next("tool-call", parent)
+        name = text(event.get("toolCallName"))
+        yield from self._answer.begin(call_id, "tool-call", _beside(event), name=name)
+        if parent:
+            self._answer.message_ids.add(parent)
+            self._history.said.add(parent)
+        self._history.running[call_id] = None
+
+    def _call_content(self, event: Record) -> Iterator[Operation]:
+        call_id = text(event.get("toolCallId"))
+        if self._answer.has(call_id):
+            yield from self._answer.grow(call_id, _fragment(event), _beside(event))
+        else:
+            yield from self._kept(event)
+
+    def _call_end(self, event: Record) -> Iterator[Operation]:
+        call_id = text(event.get("toolCallId"))
+        if self._answer.has(call_id):
+            yield from self._answer.end_part(call_id, _beside(event))
+        else:
+            yield from self._kept(event)
+
+    def _result(self, event: Record) -> Iterator[Operation]:
+        """Write a result behind its answer: at once, unless another part of that still grows."""
+        call_id = text(event.get("toolCallId"))
+        used = ("type", "timestamp", "toolCallId", "content", "error", "subagentRunId")
+        meta = {key: each for key, each in event.items() if key not in used}
+        blocks, error = content_blocks(event.get("content")), event.get("error")
+        self._history.said.add(text(event.get("messageId")))
+
+        def write() -> Iterator[Operation]:
+            yield from self.transcript.begin_turn()
+            yield self._history.result(call_id, blocks, error, meta)
+
+        if self._answer.has(call_id) and self._answer.is_growing():
+            self._answer.after(call_id, write)
+            return
+        yield from self.answer_over()
+        yield from write()
+
+    # -- chunks ------------------------------------------------------------------------------
+
+    def _chunk(self, event: Record) -> Iterator[Operation]:
+        """Take a part told in chunks, which have no beginning and no end."""
+        kind = text(event.get("type"))
+        start, content, _ = _CHUNKS[kind]
+        field = "toolCallId" if kind == "TOOL_CALL_CHUNK" else "messageId"
+        told = text(event.get(field)) or (self._chunked[1] if self._chunked else "")
+        whole = {**event, field: told}
+        if self._chunked is None and not self._is_told(kind, told):
+            yield from start(self, {key: each for key, each in whole.items() if key != "delta"})
+            self._chunked = (kind, told)
+        if event.get("delta") is not None:
+            yield from content(self, whole)
+
+    def _is_told(self, kind: str, told: str) -> bool:
+        """Whether that part has a beginning, and so will have an end."""
+        prefix = {"TEXT_MESSAGE_CHUNK": "text:", "REASONING_MESSAGE_CHUNK": "reasoning:"}
+        return told in self._others or self._answer.has(prefix.get(kind, "") + told)
+
+    def _chunks_over(self) -> Iterator[Operation]:
+        if self._chunked is not None:
+            kind, told = self._chunked
+            self._chunked = None
+            yield from _CHUNKS[kind][2](self, {"messageId": told, "toolCallId": told})
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def _run_started(self, event: Record) -> Iterator[Operation]:
+        """Note a run; its turn begins with what is said in it."""
+        asked = mapping(event.get("input"))
+        rest = {key: each for key, each in asked.items() if key != "messages"}
+        yield from self._kept({**event, "input": rest} if "input" in event else event)
+        yield from self._messages(asked.get("messages"))
+
+    def _run_finished(self, event: Record) -> Iterator[Operation]:
+        """Close the turn, unless somebody else has a call to run or a question to answer."""
+        outcome = mapping(event.get("outcome"))
+        is_cancelled = outcome.get("type") == "cancelled"
+        stop = self._stop("cancelled") if is_cancelled else None
+        yield from self.answer_over(stop, _usage(event.get("usage")))
+        yield from self._kept(event)
+        interrupts = [mapping(each) for each in array(outcome.get("interrupts"))]
+        for interrupt in interrupts:
+            yield from self._interrupt(interrupt)
+        if is_cancelled:
+            self._history.running.clear()
+            yield from self.transcript.end_turn("cancelled")
+        elif not self._history.running and not interrupts:
+            yield from self.transcript.end_turn()
+
+    def _interrupt(self, interrupt: Record) -> Iterator[Operation]:
+        yield from self.transcript.begin_turn()
+        call_id = text(interrupt.get("toolCallId"))
+        if not call_id:
+            yield self.transcript.kept("ag-ui/interrupt", interrupt)
+            return
+        told = {"call_id": self.transcript.known(call_id), "request_id": text(interrupt.get("id"))}
+        rest = {key: each for key, each in interrupt.items() if key not in ("id", "toolCallId")}
+        yield self.transcript.event("permission/request", {**rest, **told, "input": {}})
+
+    def _run_error(self, event: Record) -> Iterator[Operation]:
+        yield from self.answer_over(self._stop("error"), _usage(event.get("usage")))
+        yield from self._kept(event)
+        self._history.running.clear()
+        yield from self.transcript.begin_turn()
+        error = {"name": text(event.get("code")) or "error", "message": text(event.get("message"))}
+        yield from self.transcript.end_turn("error", error)
+
+    def _snapshot(self, event: Record) -> Iterator[Operation]:
+        rest = {key: each for key, each in event.items() if key != "messages"}
+        yield from self._kept(rest)
+        yield from self._messages(event.get("messages"))
+
+
+Write = Callable[[Thread, Record], Iterator[Operation]]
+
+_CHUNKS: Mapping[str, tuple[Write, Write, Write]] = {
+    "TEXT_MESSAGE_CHUNK": (Thread._text_start, Thread._text_content, Thread._text_end),
+    "TOOL_CALL_CHUNK": (Thread._call_start, Thread._call_content, Thread._call_end),
+    "REASONING_MESSAGE_CHUNK": (
+        Thread._reasoning_start,
+        Thread._reasoning_content,
+        Thread._reasoning_end,
+    ),
+}
+
+_TYPES: Mapping[str, Write] = {
+    **dict.fromkeys(_CHUNKS, Thread._chunk),
+    "RUN_STARTED": Thread._run_started,
+    "RUN_FINISHED": Thread._run_finished,
+    "RUN_ERROR": Thread._run_error,
+    "TEXT_MESSAGE_START": Thread._text_start,
+    "TEXT_MESSAGE_CONTENT": Thread._text_content,
+    "TEXT_MESSAGE_END": Thread._text_end,
+    "TOOL_CALL_START": Thread._call_start,
+    "TOOL_CALL_ARGS": Thread._call_content,
+    "TOOL_CALL_END": Thread._call_end,
+    "TOOL_CALL_RESULT": Thread._result,
+    "REASONING_MESSAGE_START": Thread._reasoning_start,
+    "REASONING_MESSAGE_CONTENT": Thread._reasoning_content,
+    "REASONING_MESSAGE_END": Thread._reasoning_end,
+    "REASONING_ENCRYPTED_VALUE": Thread._encrypted,
+    "THINKING_TEXT_MESSAGE_START": Thread._reasoning_start,
+    "THINKING_TEXT_MESSAGE_CONTENT": Thread._reasoning_content,
+    "THINKING_TEXT_MESSAGE_END": Thread._reasoning_end,
+    "THINKING_CONTENT": Thread._reasoning_content,
+    "THINKING_END": Thread._thinking_end,
+    "MESSAGES_SNAPSHOT": Thread._snapshot,
+}
+
+
+def _fragment(event: Record) -> str:
+    """The piece of text as it came: half a character waits for its other half."""
+    delta = event.get("delta")
+    return delta if isinstance(delta, str) else ""
+
+
+def _beside(event: Record) -> dict[str, Any]:
+    return {key: each for key, each in event.items() if key not in _SAID}
+
+
+def _usage(told: object) -> dict[str, Any] | None:
+    """Add up what the models of a run used, if it says so."""
+    raw = [mapping(each) for each in array(told)]
+    if not raw:
+        return None
+    used: dict[str, Any] = {}
+    for theirs, ours in _USAGE.items():
+        counts = [count for each in raw if (count := natural(each.get(theirs))) is not None]
+        used |= {ours: sum(counts)} if counts else {}
+    return used | {"raw": told}

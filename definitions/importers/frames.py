@@ -1,0 +1,78 @@
+"""What a stream of events holds, however it was saved: an event stream, lines of JSON, a document.
+
+Not here: what an event says. (The framing of answers is `definitions.providers.framing`: it repairs
+what it can; here, what cannot be read is a fault of the file.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from definitions.importers.errors import ImportFault
+from definitions.importers.halves import mended
+from definitions.importers.reading import document, strict_json, values
+
+__all__ = ["frames"]
+
+_BOM = b"\xef\xbb\xbf"
+_LAST_WORD = "[DONE]"
+
+
+def frames(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]:
+    """Give each value with its line; of a document that is a list, its items. Holds the file.
+
+    What was not written to its end at the end of a file of lines or events is left out.
+    """
+    told = [_bytes(line) for line in lines]
+    if told:
+        told[0] = told[0].removeprefix(_BOM)
+    begins = next((line.lstrip() for line in told if line.strip()), b"")
+    if begins[:1] == b"[" or (begins[:1] == b"{" and not _is_whole(begins)):
+        whole = document(told, name)
+        yield from ((1, each) for each in (whole if isinstance(whole, list) else [whole]))
+    elif begins[:1] == b"{":
+        yield from values(told, name)
+    else:
+        yield from _events(told, name)
+
+
+def _bytes(line: bytes | str) -> bytes:
+    return line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        strict_json(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _events(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, Any]]:
+    """Read an event stream: the data of an event may stand on several lines."""
+    data: list[str] = []
+    began = 0
+    for number, line in enumerate(lines, 1):
+        said = line.decode("utf-8", "replace").rstrip("\r\n")
+        if not said:
+            yield from _value("\n".join(data), name, began)
+            data = []
+        elif said.startswith("data:"):
+            began = began if data else number
+            data.append(said.removeprefix("data:").removeprefix(" "))
+        elif ":" not in said:
+            raise ImportFault(name, number, "line", "JSON, or a line of an event stream")
+    try:
+        yield from _value("\n".join(data), name, began)
+    except ImportFault:
+        return
+
+
+def _value(data: str, name: str, number: int) -> Iterator[tuple[int, Any]]:
+    if not data.strip() or data.strip() == _LAST_WORD:
+        return
+    try:
+        yield number, mended(strict_json(data))
+    except (ValueError, RecursionError):
+        raise ImportFault(name, number, "data", "a JSON value") from None
