@@ -8,7 +8,7 @@ belongs to (`ag_ui`), messages that were told whole (`ag_ui_history`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from definitions.importers.ag_ui_history import History, content_blocks
 from definitions.importers.streaming import Streamed
@@ -18,6 +18,7 @@ from definitions.providers.reading import array, mapping, natural, text
 __all__ = ["Thread"]
 
 Record = Mapping[str, Any]
+Write = Callable[[Any, Record], Iterator[Operation]]
 
 _SAID = ("type", "delta", "timestamp", "messageId", "toolCallId", "toolCallName", "subagentRunId")
 _THINKING = "thinking"
@@ -53,7 +54,7 @@ class Thread:
         told = text(event.get("messageId")) or text(event.get("toolCallId"))
         if self._chunked and not (kind == self._chunked[0] and told in ("", self._chunked[1])):
             yield from self._chunks_over()
-        yield from _TYPES.get(kind, Thread._kept)(self, event)
+        yield from self._TYPES.get(kind, Thread._kept)(self, event)
 
     def _kept(self, event: Record) -> Iterator[Operation]:
         yield self.transcript.kept(f"ag-ui/{text(event.get('type')) or 'odd'}", event)
@@ -247,7 +248,7 @@ class Thread:
     def _chunk(self, event: Record) -> Iterator[Operation]:
         """Take a part told in chunks, which have no beginning and no end."""
         kind = text(event.get("type"))
-        start, content, _ = _CHUNKS[kind]
+        start, content, _ = self._CHUNKS[kind]
         field = "toolCallId" if kind == "TOOL_CALL_CHUNK" else "messageId"
         told = text(event.get(field)) or (self._chunked[1] if self._chunked else "")
         whole = {**event, field: told}
@@ -266,7 +267,7 @@ class Thread:
         if self._chunked is not None:
             kind, told = self._chunked
             self._chunked = None
-            yield from _CHUNKS[kind][2](self, {"messageId": told, "toolCallId": told})
+            yield from self._CHUNKS[kind][2](self, {"messageId": told, "toolCallId": told})
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -316,42 +317,39 @@ class Thread:
         yield from self._kept(rest)
         yield from self._messages(event.get("messages"))
 
+    _CHUNKS: ClassVar[Mapping[str, tuple[Write, Write, Write]]] = {
+        "TEXT_MESSAGE_CHUNK": (_text_start, _text_content, _text_end),
+        "TOOL_CALL_CHUNK": (_call_start, _call_content, _call_end),
+        "REASONING_MESSAGE_CHUNK": (
+            _reasoning_start,
+            _reasoning_content,
+            _reasoning_end,
+        ),
+    }
 
-Write = Callable[[Thread, Record], Iterator[Operation]]
-
-_CHUNKS: Mapping[str, tuple[Write, Write, Write]] = {
-    "TEXT_MESSAGE_CHUNK": (Thread._text_start, Thread._text_content, Thread._text_end),
-    "TOOL_CALL_CHUNK": (Thread._call_start, Thread._call_content, Thread._call_end),
-    "REASONING_MESSAGE_CHUNK": (
-        Thread._reasoning_start,
-        Thread._reasoning_content,
-        Thread._reasoning_end,
-    ),
-}
-
-_TYPES: Mapping[str, Write] = {
-    **dict.fromkeys(_CHUNKS, Thread._chunk),
-    "RUN_STARTED": Thread._run_started,
-    "RUN_FINISHED": Thread._run_finished,
-    "RUN_ERROR": Thread._run_error,
-    "TEXT_MESSAGE_START": Thread._text_start,
-    "TEXT_MESSAGE_CONTENT": Thread._text_content,
-    "TEXT_MESSAGE_END": Thread._text_end,
-    "TOOL_CALL_START": Thread._call_start,
-    "TOOL_CALL_ARGS": Thread._call_content,
-    "TOOL_CALL_END": Thread._call_end,
-    "TOOL_CALL_RESULT": Thread._result,
-    "REASONING_MESSAGE_START": Thread._reasoning_start,
-    "REASONING_MESSAGE_CONTENT": Thread._reasoning_content,
-    "REASONING_MESSAGE_END": Thread._reasoning_end,
-    "REASONING_ENCRYPTED_VALUE": Thread._encrypted,
-    "THINKING_TEXT_MESSAGE_START": Thread._reasoning_start,
-    "THINKING_TEXT_MESSAGE_CONTENT": Thread._reasoning_content,
-    "THINKING_TEXT_MESSAGE_END": Thread._reasoning_end,
-    "THINKING_CONTENT": Thread._reasoning_content,
-    "THINKING_END": Thread._thinking_end,
-    "MESSAGES_SNAPSHOT": Thread._snapshot,
-}
+    _TYPES: ClassVar[Mapping[str, Write]] = {
+        **dict.fromkeys(_CHUNKS, _chunk),
+        "RUN_STARTED": _run_started,
+        "RUN_FINISHED": _run_finished,
+        "RUN_ERROR": _run_error,
+        "TEXT_MESSAGE_START": _text_start,
+        "TEXT_MESSAGE_CONTENT": _text_content,
+        "TEXT_MESSAGE_END": _text_end,
+        "TOOL_CALL_START": _call_start,
+        "TOOL_CALL_ARGS": _call_content,
+        "TOOL_CALL_END": _call_end,
+        "TOOL_CALL_RESULT": _result,
+        "REASONING_MESSAGE_START": _reasoning_start,
+        "REASONING_MESSAGE_CONTENT": _reasoning_content,
+        "REASONING_MESSAGE_END": _reasoning_end,
+        "REASONING_ENCRYPTED_VALUE": _encrypted,
+        "THINKING_TEXT_MESSAGE_START": _reasoning_start,
+        "THINKING_TEXT_MESSAGE_CONTENT": _reasoning_content,
+        "THINKING_TEXT_MESSAGE_END": _reasoning_end,
+        "THINKING_CONTENT": _reasoning_content,
+        "THINKING_END": _thinking_end,
+        "MESSAGES_SNAPSHOT": _snapshot,
+    }
 
 
 def _fragment(event: Record) -> str:

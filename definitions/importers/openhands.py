@@ -7,7 +7,7 @@ same. Not here: how that answer is spelled (`chat_messages`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from assembler.plugins import Importer, Sample
 from definitions.importers.chat_messages import (
@@ -64,7 +64,7 @@ class _Session:
     def write(self, event: Record) -> Iterator[Operation]:
         action, observation = text(event.get("action")), text(event.get("observation"))
         if action:
-            write = _ACTIONS.get(action, _Session._action)
+            write = self._ACTIONS.get(action, _Session._action)
             yield from (_Session._kept if action in _SETTINGS else write)(self, event)
         elif observation == "agent_state_changed":
             yield from self._state(event)
@@ -183,12 +183,11 @@ class _Session:
             error = {"name": state, "message": message} if state == "error" else None
             yield from self.transcript.end_turn(_ENDS[state], error)
 
-
-_ACTIONS: Mapping[str, Callable[[_Session, Record], Iterator[Operation]]] = {
-    "message": _Session._message,
-    "system": _Session._system,
-    "condensation": _Session._condensed,
-}
+    _ACTIONS: ClassVar[Mapping[str, Callable[[Any, Record], Iterator[Operation]]]] = {
+        "message": _message,
+        "system": _system,
+        "condensation": _condensed,
+    }
 
 
 def _has_failed(event: Record) -> bool:

@@ -72,6 +72,11 @@ class Streamed:
         """Whether an answer is open."""
         return self._is_begun
 
+    @property
+    def is_answered(self) -> bool:
+        """Whether something came of one of its calls already."""
+        return bool(self._later)
+
     def is_growing(self) -> bool:
         """Whether a part of it is open."""
         return any(part.is_open for part in self._parts)
