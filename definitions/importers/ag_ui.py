@@ -49,7 +49,7 @@ def ag_ui(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
     """
     runs = _Runs(name)
     yield runs.main.transcript.header(name, "Imported from AG-UI.")
-    for number, (line, told) in enumerate(frames(lines, name), 1):
+    for number, (line, told) in enumerate(frames(lines, name, "delta"), 1):
         value = mapping(told)
         if number == 1 and not (_is_event(value) or _is_request(value) or _named_runs(value)):
             raise ImportFault(name, line, "type", "an event of AG-UI, or a request to run an agent")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from definitions.importers.ag_ui_history import History, content_blocks
+from definitions.importers.halves import mended
 from definitions.importers.streaming import Streamed
 from definitions.importers.transcript import Operation, Transcript, text_block
 from definitions.providers.reading import array, mapping, natural, text
@@ -57,7 +58,7 @@ class Thread:
         yield from self._TYPES.get(kind, Thread._kept)(self, event)
 
     def _kept(self, event: Record) -> Iterator[Operation]:
-        yield self.transcript.kept(f"ag-ui/{text(event.get('type')) or 'odd'}", event)
+        yield self.transcript.kept(f"ag-ui/{text(event.get('type')) or 'odd'}", mended(event))
 
     def request(self, request: Record) -> Iterator[Operation]:
         """Write what a client knows and wants: the messages, and answers to interrupts."""
@@ -145,7 +146,7 @@ class Thread:
         message_id = text(event.get("messageId"))
         if message_id in self._others:
             role, texts = self._others.pop(message_id)
-            yield from self._said_by(role, message_id, "".join(texts))
+            yield from self._said_by(role, message_id, mended("".join(texts)))
         elif self._answer.has(f"text:{message_id}"):
             yield from self._answer.end_part(f"text:{message_id}", _beside(event))
         else:

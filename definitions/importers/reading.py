@@ -7,7 +7,7 @@ of any format, and mending half characters (`halves`).
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -104,11 +104,13 @@ def read(lines: Iterable[bytes | str], name: str) -> Iterator[Line]:
             yield Line(_parsed(text, name, number), text)
 
 
-def values(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]:
+def values(
+    lines: Iterable[bytes | str], name: str, mend: Callable[[Any], Any] = mended
+) -> Iterator[tuple[int, Any]]:
     """Read a file one JSON value a line, each with its line, whatever the value is.
 
     A last line that was not written to its end (it has no line break, and is no JSON) is left out:
-    whoever wrote it is still writing. Half characters are mended. O(size).
+    whoever wrote it is still writing. `mend` joins half characters. O(size).
     """
     for number, line in enumerate(lines, 1):
         data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
@@ -121,7 +123,7 @@ def values(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             text = _decoded(line, name, number)
             try:
-                value = mended(strict_json(text))
+                value = mend(strict_json(text))
             except (ValueError, RecursionError) as fault:
                 if not data.endswith(b"\n") and number > 1:
                     return
@@ -158,12 +160,12 @@ def _glued(data: bytes) -> list[Any] | None:
     return found
 
 
-def document(lines: Iterable[bytes | str], name: str) -> Any:
+def document(lines: Iterable[bytes | str], name: str, mend: Callable[[Any], Any] = mended) -> Any:
     """Read a file that is one JSON value."""
     data = b"".join(line.encode() if isinstance(line, str) else line for line in lines)
     text = _decoded(data, name, 1)
     try:
-        return mended(strict_json(text)) if may_hold_halves(text) else strict_json(text)
+        return mend(strict_json(text)) if may_hold_halves(text) else strict_json(text)
     except (ValueError, RecursionError) as fault:
         raise _no_json(text, name, 1, fault) from None
 

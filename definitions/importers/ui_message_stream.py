@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from assembler.plugins import Importer, Sample
 from definitions.importers.errors import ImportFault
 from definitions.importers.frames import frames
+from definitions.importers.halves import mended
 from definitions.importers.streaming import Streamed
 from definitions.importers.transcript import Operation, Transcript, arguments_text, text_block
 from definitions.providers.reading import array, mapping, text
@@ -55,7 +56,7 @@ def ui_message_stream(lines: Iterable[bytes | str], *, name: str) -> Iterator[Op
     """Turn the chunks of a stream into a recording, the header first. Holds the file."""
     stream = _Stream()
     yield stream.transcript.header(name, "Imported from a UI message stream of the AI SDK.")
-    for number, (line, told) in enumerate(frames(lines, name), 1):
+    for number, (line, told) in enumerate(frames(lines, name, "delta", "inputTextDelta"), 1):
         chunk = mapping(told)
         if number == 1 and not text(chunk.get("type")):
             raise ImportFault(name, line, "type", "a chunk of a UI message stream")
@@ -83,7 +84,7 @@ class _Stream:
 
     def _kept(self, chunk: Chunk) -> Iterator[Operation]:
         kind = text(chunk.get("type")) or "odd"
-        yield self.transcript.kept(f"ui-message-stream/{kind}", chunk)
+        yield self.transcript.kept(f"ui-message-stream/{kind}", mended(chunk))
 
     # -- steps and the end -------------------------------------------------------------------
 
