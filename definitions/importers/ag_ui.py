@@ -11,12 +11,13 @@ The events are those of https://docs.ag-ui.com/concepts/events, with the older T
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any
 
 from assembler.plugins import Importer, Sample
 from definitions.importers.ag_ui_events import Thread
 from definitions.importers.errors import ImportFault
-from definitions.importers.frames import frames
+from definitions.importers.frames import frames, known
 from definitions.importers.times import milliseconds
 from definitions.importers.transcript import Operation, text_block
 from definitions.providers.reading import array, mapping, text
@@ -47,12 +48,13 @@ def ag_ui(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
 
     A document may hold one run, or runs by name; they follow each other in one conversation.
     """
+    found, other = known(frames(lines, name, "delta"), _is_known)
+    if other:
+        raise ImportFault(name, other, "type", "an event of AG-UI, or a request to run an agent")
     runs = _Runs(name)
     yield runs.main.transcript.header(name, "Imported from AG-UI.")
-    for number, (line, told) in enumerate(frames(lines, name, "delta"), 1):
+    for number, (_, told) in enumerate(found, 1):
         value = mapping(told)
-        if number == 1 and not (_is_event(value) or _is_request(value) or _named_runs(value)):
-            raise ImportFault(name, line, "type", "an event of AG-UI, or a request to run an agent")
         if _is_request(value):
             yield from runs.main.at(f"event-{number}").request(value)
         elif named := _named_runs(value):
@@ -137,14 +139,20 @@ def _is_request(value: Record) -> bool:
 
 def _named_runs(value: Record) -> dict[str, list[Record]]:
     """Read a document of runs by their names; empty when it is something else."""
-    found = {key: [mapping(each) for each in array(run)] for key, run in value.items()}
-    is_of_runs = bool(found) and all(run and all(map(_is_event, run)) for run in found.values())
-    return found if is_of_runs else {}
+    if not all(isinstance(run, list) for run in value.values()):
+        return {}
+    found = {
+        key: [mapping(each) or {"value": each} for each in array(run)] for key, run in value.items()
+    }
+    return found if any(map(_is_event, chain.from_iterable(found.values()))) else {}
+
+
+def _is_known(value: Record) -> bool:
+    return _is_event(value) or _is_request(value) or bool(_named_runs(value))
 
 
 def _recognises(sample: Sample) -> bool:
-    first = sample.records[0] if sample.records else {}
-    return _is_event(first) or _is_request(first) or bool(_named_runs(first))
+    return bool(sample.records) and _is_known(sample.records[0])
 
 
 AG_UI = Importer("events and requests of AG-UI", ag_ui, _recognises)

@@ -6,18 +6,21 @@ what it can; here, what cannot be read is a fault of the file.)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from definitions.importers.errors import ImportFault
 from definitions.importers.halves import mended
 from definitions.importers.reading import document, strict_json, values
+from definitions.providers.reading import mapping
 
-__all__ = ["frames"]
+__all__ = ["frames", "known"]
 
 _BOM = b"\xef\xbb\xbf"
 _LAST_WORD = "[DONE]"
+_LOOKED_AT = 20
+"""So many values of a file say what it is."""
 
 
 def frames(lines: Iterable[bytes | str], name: str, *fragments: str) -> Iterator[tuple[int, Any]]:
@@ -39,6 +42,17 @@ def frames(lines: Iterable[bytes | str], name: str, *fragments: str) -> Iterator
         yield from values(told, name, mend)
     else:
         yield from _events(told, name, mend)
+
+
+def known(
+    found: Iterable[tuple[int, Any]], is_known: Callable[[Mapping[str, Any]], bool]
+) -> tuple[list[tuple[int, Any]], int]:
+    """Give what was found, and the line of the first value when none of the first is known; else
+    0. One that is odd does not make the others so."""
+    values = list(found)
+    looked_at = [mapping(value) for _, value in values[:_LOOKED_AT]]
+    is_other = bool(values) and not any(map(is_known, looked_at))
+    return values, values[0][0] if is_other else 0
 
 
 def _bytes(line: bytes | str) -> bytes:

@@ -18,7 +18,7 @@ from definitions.importers.chat_messages import (
     usage_of,
 )
 from definitions.importers.errors import ImportFault
-from definitions.importers.frames import frames
+from definitions.importers.frames import frames, known
 from definitions.importers.times import milliseconds
 from definitions.importers.transcript import Operation, Transcript, arguments_text, text_block
 from definitions.providers.reading import array, mapping, text
@@ -42,12 +42,13 @@ _SOURCES = ("agent", "user", "environment")
 
 def openhands(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
     """Turn the events of one session into a recording, the header first. O(size)."""
+    found, other = known(frames(lines, name), _is_event)
+    if other:
+        raise ImportFault(name, other, "action", "an event of OpenHands: an action or what came")
     session = _Session()
     yield session.transcript.header(name, "Imported from the events of a session of OpenHands.")
-    for number, (line, told) in enumerate(frames(lines, name), 1):
+    for number, (_, told) in enumerate(found, 1):
         event = mapping(told)
-        if number == 1 and not _is_event(event):
-            raise ImportFault(name, line, "action", "an event of OpenHands: an action or what came")
         session.transcript.at(f"event-{number}", milliseconds(event.get("timestamp")))
         yield from session.write(event or {"value": told})
     yield session.transcript.finish()
@@ -59,7 +60,7 @@ class _Session:
     def __init__(self) -> None:
         self.transcript = Transcript()
         self._answers: set[str] = set()
-        self._calls: dict[Any, str] = {}
+        self._calls: dict[str, str] = {}
 
     def write(self, event: Record) -> Iterator[Operation]:
         action, observation = text(event.get("action")), text(event.get("observation"))
@@ -105,7 +106,7 @@ class _Session:
         args, told = mapping(event.get("args")), mapping(event.get("tool_call_metadata"))
         call_id = text(told.get("tool_call_id")) or f"action-{event.get('id')}"
         response = mapping(told.get("model_response"))
-        self._calls[event.get("id")] = call_id
+        self._calls[str(event.get("id"))] = call_id
         if self._is_new(response, call_id):
             thought = text(args.get("thought"))
             arguments = {key: each for key, each in args.items() if key != "thought"}
@@ -161,7 +162,7 @@ class _Session:
 
     def _observed(self, event: Record) -> Iterator[Operation]:
         told = mapping(event.get("tool_call_metadata"))
-        call_id = text(told.get("tool_call_id")) or self._calls.get(event.get("cause"), "")
+        call_id = text(told.get("tool_call_id")) or self._calls.get(str(event.get("cause")), "")
         blocks = content_blocks(event.get("content"))
         if not self.transcript.has_call(call_id):
             more = _beside(event)

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from assembler.plugins import Importer, Sample
 from definitions.importers.errors import ImportFault
-from definitions.importers.frames import frames
+from definitions.importers.frames import frames, known
 from definitions.importers.halves import mended
 from definitions.importers.streaming import Streamed
 from definitions.importers.transcript import Operation, Transcript, arguments_text, text_block
@@ -54,12 +54,13 @@ _SAID = ("type", "id", "delta", "toolCallId", "toolName", "inputTextDelta", "inp
 
 def ui_message_stream(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
     """Turn the chunks of a stream into a recording, the header first. Holds the file."""
+    found, other = known(frames(lines, name, "delta", "inputTextDelta"), _may_be_chunk)
+    if other:
+        raise ImportFault(name, other, "type", "a chunk of a UI message stream")
     stream = _Stream()
     yield stream.transcript.header(name, "Imported from a UI message stream of the AI SDK.")
-    for number, (line, told) in enumerate(frames(lines, name, "delta", "inputTextDelta"), 1):
+    for number, (_, told) in enumerate(found, 1):
         chunk = mapping(told)
-        if number == 1 and not text(chunk.get("type")):
-            raise ImportFault(name, line, "type", "a chunk of a UI message stream")
         stream.transcript.at(f"chunk-{number}")
         yield from stream.write(chunk or {"value": told})
     yield stream.transcript.finish()
@@ -318,10 +319,18 @@ def _beside(chunk: Chunk) -> dict[str, Any]:
 
 def _recognises(sample: Sample) -> bool:
     """Whether the stream begins with chunks that only such a stream has."""
-    kinds = [(text(each.get("type")), each) for each in sample.records]
-    if not kinds or kinds[0][0] not in (*_SIGNS, "start"):
-        return False
-    return any(kind in _SIGNS and all(f in each for f in _SIGNS[kind]) for kind, each in kinds)
+    first = text(sample.records[0].get("type")) if sample.records else ""
+    return first in (*_SIGNS, "start") and any(map(_is_chunk, sample.records))
+
+
+def _may_be_chunk(chunk: Chunk) -> bool:
+    """Whether it may be one: a stream that has just begun says no more than that."""
+    return _is_chunk(chunk) or chunk.get("type") == "start"
+
+
+def _is_chunk(chunk: Chunk) -> bool:
+    kind = text(chunk.get("type"))
+    return kind in _SIGNS and all(field in chunk for field in _SIGNS[kind])
 
 
 UI_MESSAGE_STREAM = Importer("UI message streams of the AI SDK", ui_message_stream, _recognises)
