@@ -42,8 +42,6 @@ class Thread:
         """Open messages of others than the model: their role and texts."""
         self._chunked: tuple[str, str] | None = None
         """The type and id of what is told in chunks: any other event ends it."""
-        self._repeated: set[str] = set()
-        """Calls that are told once more, for they were interrupted."""
 
     def at(self, record: str, time: int | None = None) -> Thread:
         """Turn to the next event."""
@@ -200,16 +198,14 @@ class Thread:
     def _call_start(self, event: Record) -> Iterator[Operation]:
         call_id, parent = text(event.get("toolCallId")), text(event.get("parentMessageId"))
         if call_id in self._history.running and not self._answer.has(call_id):
-            self._repeated.add(call_id)
+            # Told once more: it was interrupted.
             yield from self._kept(event)
             return
-        self._repeated.discard(call_id)
         yield from self._next("tool-call", parent)
         name = text(event.get("toolCallName"))
         yield from self._answer.begin(call_id, "tool-call", _beside(event), name=name)
         if parent:
             self._answer.message_ids.add(parent)
-            self._history.said.add(parent)
         self._history.running[call_id] = None
 
     def _call_content(self, event: Record) -> Iterator[Operation]:

@@ -105,6 +105,15 @@ def test_where_an_answer_ends() -> None:
     assert said(other) == [["a"], ["c"]]
     behind = imported(BEGIN, *text("m", "a"), *call("c"), result("c"), *text("n", "b"), END)
     assert said(behind) == [["a", "c"], ["b"]]
+    thought = {"type": "REASONING_MESSAGE_CHUNK", "messageId": "r", "delta": "Hm"}
+    assert said(imported(BEGIN, *text("m", "a"), thought, END)) == [["a"], ["Hm"]]
+    old = [{"type": "THINKING_CONTENT", "delta": "Hm"}, {"type": "THINKING_END"}]
+    parted = imported(BEGIN, *old, *text("m1", "a"), *text("m2", "b"), END)
+    assert said(parted) == [["Hm", "a"], ["b"]]
+
+
+def test_an_empty_text_says_nothing() -> None:
+    assert said(imported(BEGIN, *text("m", ""), *call("c"), END)) == [["c"]]
 
 
 def test_parts_that_grow_together_are_of_one_answer() -> None:
@@ -121,7 +130,8 @@ def test_a_result_that_comes_while_another_call_grows() -> None:
     one, two = call("c1"), call("c2", "{}")
     operations = imported(BEGIN, *one, two[0], result("c1"), *two[1:], result("c2"), END)
     assert said(operations) == [["c1", "c2"]]
-    assert [each["call_id"] for each in events(operations, "tool/result")] == ["c1", "c2"]
+    for kind in ("tool/call", "tool/result"):
+        assert [each["call_id"] for each in events(operations, kind)] == ["c1", "c2"]
     assert ends(operations) == ["completed"]
 
 
@@ -312,6 +322,8 @@ def test_a_snapshot_says_only_what_is_new() -> None:
     streamed = {"type": "MESSAGES_SNAPSHOT", "messages": [{**ANSWER, "id": "m"}, TOOL]}
     told = imported(BEGIN, *text("m", "I look."), *call("c"), result("c"), streamed, END)
     assert len(said(told)) == len(events(told, "tool/result")) == 1
+    unnamed = {"type": "MESSAGES_SNAPSHOT", "messages": [ANSWER | {"id": None}]}
+    assert len(said(imported(BEGIN, first, unnamed, END))) == 1
 
 
 def test_what_a_run_was_asked_is_written_once() -> None:
@@ -348,6 +360,16 @@ def test_a_subagent_is_a_conversation_of_its_own() -> None:
     assert events(operations, "turn/end", "s2")[0]["reason"] == "error"
     assert events(operations, "turn/end", "c")[0]["reason"] == "completed"
     assert said(operations) == [["c"]]
+    settled = [each.get("outcome") for each in operations].index("completed")
+    assert settled < [each.get("conversation") for each in operations].index("c")
+
+
+def test_two_subagents_of_one_call() -> None:
+    begins = {"type": "SUBAGENT_STARTED", "name": "helper", "parentToolCallId": "c"}
+    both = [{**begins, "subagentRunId": each} for each in ("s1", "s2")]
+    operations = imported(BEGIN, *call("c"), *both, END)
+    headers = [each.get("conversation") for each in operations if "recording" in each]
+    assert headers == [None, "c", "s2"]
 
 
 STREAM = [
@@ -375,7 +397,7 @@ def as_events(told: list[Json]) -> list[str]:
 def test_however_it_was_saved_it_says_the_same() -> None:
     whole = imported(*STREAM)[1:]
     assert list(AG_UI(in_lines(STREAM), name="run.json"))[1:] == whole
-    assert list(AG_UI([*as_events(STREAM), "data: [DONE]\n"], name="x"))[1:] == whole
+    assert list(AG_UI([*as_events(STREAM), "data: [DONE]\n", "\n"], name="x"))[1:] == whole
     named = {"first": STREAM[:4], "second": STREAM[4:]}
     assert said(list(AG_UI([json.dumps(named, indent=1)], name="x"))) == said(whole)
 

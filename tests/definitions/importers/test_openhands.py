@@ -90,7 +90,8 @@ def test_an_answer_that_made_several_actions_is_one() -> None:
 def test_a_prompt_may_have_images_and_says_when() -> None:
     operations = session(PROMPT)
     (message,) = events(operations, "user/message")
-    assert [block["type"] for block in message["content"]] == ["text", "file"]
+    file = {"type": "file", "media_type": "image/*", "url": "data:x"}
+    assert message["content"] == [{"type": "text", "text": "Go"}, file]
     assert "source" not in message
     assert {each["event"]["time"] for each in operations[1:-1]} == {1735787045000}
 

@@ -75,8 +75,9 @@ def told(operations: list[Json]) -> list[str]:
 
 
 def test_a_step_is_streamed_then_settled_then_what_came_of_its_calls() -> None:
-    operations = imported(START, STEP, *text("0", "I ", "look."), *call("c", "{"), output("c"))
-    assert "assistant/message" not in told(operations)
+    begun = [START, STEP, *text("0", "I ", "look."), *call("c", "{"), output("c")]
+    assert "assistant/message" not in told(imported(*begun))
+    assert told(imported(*begun, STEP_END))[-1] == "tool/result"
     whole = imported(
         *(START, STEP, *text("0", "I ", "look."), *call("c", "{"), output("c"), STEP_END),
         *(STEP, *text("0", "Done."), STEP_END, END),
@@ -144,6 +145,9 @@ def test_what_the_provider_ran_and_what_is_preliminary() -> None:
         *(STEP_END, END),
     )
     assert events(operations, "tool/call")[0]["ran_by"] == "provider"
+    unended = call("d", '{"at": 1}', providerExecuted=True)[:-1]
+    searched = imported(START, STEP, *unended, output("d"), STEP_END, END)
+    assert events(searched, "tool/call")[0]["ran_by"] == "provider"
     (result,) = events(operations, "tool/result")
     assert result["content"] == [{"type": "json", "value": {"n": 2}}]
 
@@ -171,6 +175,12 @@ def test_an_answer_that_was_cut_runs_nothing(last: Json, stop: str, reason: str)
         assert events(operations, "assistant/message")[0]["stop_reason"] == stop
         assert events(operations, "tool/call") == []
         assert ends(operations) == [reason]
+
+
+def test_what_came_of_a_call_stays_when_its_answer_is_cut() -> None:
+    operations = imported(START, STEP, *call("c"), output("c"), *call("d"), chunk("abort"))
+    assert [each["call_id"] for each in events(operations, "tool/call")] == ["c"]
+    assert [each["call_id"] for each in events(operations, "tool/result")] == ["c"]
 
 
 def test_a_step_may_begin_anew() -> None:
