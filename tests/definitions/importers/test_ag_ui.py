@@ -337,7 +337,7 @@ def test_a_subagent_is_a_conversation_of_its_own() -> None:
     def of(agent: str, told: list[Json]) -> list[Json]:
         return [{**each, "subagentRunId": agent} for each in told]
 
-    begins = {"type": "SUBAGENT_STARTED", "subagentRunId": "s1", "name": "helper"}
+    begins = {"type": "SUBAGENT_STARTED", "subagentRunId": "s1", "name": "searcher"}
     deeper = {**begins, "subagentRunId": "s2", "parentSubagentRunId": "s1", "name": "inner"}
     operations = imported(
         BEGIN,
@@ -365,7 +365,7 @@ def test_a_subagent_is_a_conversation_of_its_own() -> None:
 
 
 def test_two_subagents_of_one_call() -> None:
-    begins = {"type": "SUBAGENT_STARTED", "name": "helper", "parentToolCallId": "c"}
+    begins = {"type": "SUBAGENT_STARTED", "name": "searcher", "parentToolCallId": "c"}
     both = [{**begins, "subagentRunId": each} for each in ("s1", "s2")]
     operations = imported(BEGIN, *call("c"), *both, END)
     headers = [each.get("conversation") for each in operations if "recording" in each]
