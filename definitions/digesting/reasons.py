@@ -40,6 +40,9 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "beside": "the listing leaves out calls of the conversations beside the main one",
         "same-id": "the listing counts calls that share an id as one",
         "returned": "the listing counts the calls alone that have a result",
+        "told-again": "the listing counts a call each time that the file tells it",
+        "told-whole": "the listing counts the calls alone that came in pieces",
+        "lines-for-a-shell": "the listing leaves out actions without an id, such as a shell's line",
         # of what a client sent back
         "other-loop": "the requests behind it belong to another conversation or another try",
         "not-sent-back": "the client left it out, or put something of its own in its place",

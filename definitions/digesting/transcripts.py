@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from assembler.plugins import Digest, Odd, Sample
+from definitions.digesting.bodies import body
 from definitions.digesting.listing import Row
 from definitions.importers import IMPORTERS, ImportFault
 
@@ -22,6 +23,7 @@ _READ_ELSEWHERE = frozenset({"dsh-session", "exchange", "model-stream"})
 """Importers of what is looked at more closely: in `logs`, `exchanges` and `answers`."""
 _SAMPLE_VALUES = 20
 _NO_ID = "None"
+_CALLS = "tool_calls"
 
 
 class _Call(Struct):
@@ -30,6 +32,7 @@ class _Call(Struct):
     name: str
     title: str = ""
     is_beside: bool = False
+    is_streamed: bool = False
     has_result: bool = False
 
 
@@ -47,7 +50,8 @@ class _Read:
             event = operation["event"]
             self._event(event["type"], event["data"], "conversation" in operation)
         elif operation.get("op") == "delta" and operation.get("type") == "tool-call":
-            self._call(operation["data"], "conversation" in operation)
+            call = self._call(operation["data"], "conversation" in operation)
+            call.is_streamed = True
 
     def _event(self, kind: str, data: Mapping[str, Any], is_beside: bool) -> None:
         if kind == "assistant/message":
@@ -60,7 +64,7 @@ class _Read:
         elif kind == "tool/result" and data["call_id"] in self.calls:
             self.calls[data["call_id"]].has_result = True
 
-    def _call(self, data: Mapping[str, Any], is_beside: bool) -> None:
+    def _call(self, data: Mapping[str, Any], is_beside: bool) -> _Call:
         call_id = data["call_id"]
         theirs = data.get("provider_call_id") or call_id
         if call_id not in self.calls:
@@ -68,6 +72,7 @@ class _Read:
         known = self.calls.setdefault(call_id, _Call("", is_beside=is_beside))
         known.name = data.get("name") or known.name
         known.title = str(data.get("title") or known.title)
+        return known
 
 
 def importer_of(values: Sequence[Any]) -> str | None:
@@ -87,15 +92,15 @@ def transcript(name: str, path: str, data: bytes, row: Row | None) -> Digest:
         odd.append(Odd(f"line {fault.line}", fault.field, fault.expected, "not imported"))
     found.counts["calls"] = len(found.calls)
     if row is not None and not odd:
-        odd += _compare(found, row)
+        odd += _compare(found, row, data)
     return Digest(name, counts=dict(found.counts), odd=tuple(odd))
 
 
-def _compare(found: _Read, row: Row) -> Iterator[Odd]:
+def _compare(found: _Read, row: Row, data: bytes) -> Iterator[Odd]:
     """Compare how many calls there are, and those that the listing names."""
     total = len(found.calls)
     if row.count not in (None, total):
-        yield Odd("", "calls", row.count, total, _counting(found, row))
+        yield Odd("", "calls", row.count, total, _counting(found, row, data))
     for call_id, name in row.named:
         calls = [found.calls[each] for each in found.ids.get(call_id, ())]
         names = [each.name for each in calls]
@@ -114,9 +119,30 @@ def _naming(name: str, calls: Sequence[_Call]) -> str:
     return "item-type" if any(name == f"{each.name}_call" for each in calls) else ""
 
 
-def _counting(found: _Read, row: Row) -> str:
+def _counting(found: _Read, row: Row, data: bytes) -> str:
     """Give the word for another way of counting that comes to the listing's number."""
-    beside = sum(call.is_beside for call in found.calls.values())
-    returned = sum(call.has_result for call in found.calls.values())
-    ways = {"beside": len(found.calls) - beside, "returned": returned, "same-id": len(found.ids)}
+    calls, total = found.calls, len(found.calls)
+    streamed, tellings = sum(call.is_streamed for call in calls.values()), _tellings(data)
+    ways = {
+        "beside": sum(not call.is_beside for call in calls.values()),
+        "returned": sum(call.has_result for call in calls.values()),
+        "same-id": len(found.ids),
+        "told-whole": streamed or total,
+        "told-again": max(tellings, total),
+        "lines-for-a-shell": sum(call_id.encode() in data for call_id in calls),
+    }
     return next((kind for kind, count in ways.items() if count == row.count), "")
+
+
+def _tellings(data: bytes) -> int:
+    """Count the calls in all lists that are named as those of an answer, wherever they stand."""
+    count, waiting = 0, list[Any](body(data).chunks)
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            told = value.get(_CALLS)
+            count += len(told) if isinstance(told, list) else 0
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return count

@@ -14,19 +14,25 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from assembler.plugins import Importer
+from definitions.importers.ag_ui import AG_UI
 from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
 from definitions.importers.codex import CODEX
 from definitions.importers.dsh_session import DSH_SESSION
 from definitions.importers.errors import ImportFault
 from definitions.importers.gemini_cli import GEMINI_CLI
 from definitions.importers.model_answers import EXCHANGE, MODEL_STREAM
+from definitions.importers.openhands import OPENHANDS
+from definitions.importers.openhands_log import OPENHANDS_LOG
 from definitions.importers.pi import PI
 from definitions.importers.qwen_code import QWEN_CODE
+from definitions.importers.swe_agent import SWE_AGENT
+from definitions.importers.ui_message_stream import UI_MESSAGE_STREAM
 
 __all__ = ["IMPORTERS", "ImportFault"]
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        "ag-ui": AG_UI,
         "claude-code": CLAUDE_CODE,
         "claude-code-wrapped": CLAUDE_CODE_WRAPPED,
         "codex": CODEX,
@@ -34,8 +40,12 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "exchange": EXCHANGE,
         "gemini-cli": GEMINI_CLI,
         "model-stream": MODEL_STREAM,
+        "openhands": OPENHANDS,
+        "openhands-llm-log": OPENHANDS_LOG,
         "pi": PI,
         "qwen-code": QWEN_CODE,
+        "swe-agent": SWE_AGENT,
+        "ui-message-stream": UI_MESSAGE_STREAM,
     }
 )
 """The importers by name; the entry points `assembler.importers` say the same to the library."""

@@ -171,6 +171,7 @@ def test_a_listing_above_the_folder_counts_and_names_may_repeat(
 
 
 READ = {
+    "ag-ui",
     "anthropic-messages",
     "bedrock-converse",
     "claude-code",
@@ -186,8 +187,12 @@ READ = {
     "ollama-chat",
     "openai-chat",
     "openai-responses",
+    "openhands",
+    "openhands-llm-log",
     "pi",
     "qwen-code",
+    "swe-agent",
+    "ui-message-stream",
 }
 
 

@@ -1,0 +1,71 @@
+"""Transcripts that are digested: where a listing counts otherwise there is a word for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from definitions.digesting import digest
+from tests.definitions.streams import json_lines, listed
+
+Json = dict[str, Any]
+
+CALL = {"function": {"name": "now", "arguments": "{}"}, "type": "function"}
+
+
+def acted(action: str, *call_ids: str) -> tuple[Json, Json]:
+    """A step of SWE-agent with the answer that it came from."""
+    step = {"action": action, "observation": "12:00", "thought": "so"}
+    calls = [{**CALL, "id": call_id} for call_id in call_ids]
+    answer = {"role": "assistant", "content": "so", "action": action}
+    return step, {**answer, **({"tool_calls": calls} if calls else {})}
+
+
+def run(*steps: tuple[Json, Json], **beside: Any) -> str:
+    trajectory = [{**step, **beside} for step, _ in steps]
+    return json.dumps({"trajectory": trajectory, "history": [answer for _, answer in steps]})
+
+
+def events(*, snapshot: bool) -> str:
+    """A run of AG-UI with one call in pieces, and one that a snapshot tells whole."""
+    run = {"threadId": "t", "runId": "r"}
+    told = {"id": "m2", "role": "assistant", "toolCalls": [{**CALL, "id": "c2"}]}
+    whole = {"type": "MESSAGES_SNAPSHOT", "messages": [told]}
+    return json_lines(
+        {"type": "RUN_STARTED", **run},
+        {"type": "TOOL_CALL_START", "toolCallId": "c1", "toolCallName": "now"},
+        {"type": "TOOL_CALL_ARGS", "toolCallId": "c1", "delta": "{}"},
+        {"type": "TOOL_CALL_END", "toolCallId": "c1"},
+        *([whole] if snapshot else []),
+        {"type": "RUN_FINISHED", **run},
+    )
+
+
+def kinds(file: str, calls: int) -> Sequence[str]:
+    columns: Mapping[str, Any] = listed("f", format="", calls=calls, named="", parsed="")
+    found = digest("x/f", file.encode(), {key: str(each) for key, each in columns.items()})
+    return [each.kind for each in found.odd if each.field == "calls"]
+
+
+AGAIN = {"messages": [{"role": "assistant", "tool_calls": [CALL]}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "calls", "odd"),
+    [
+        ("told-again", run(acted("now", "c1"), **AGAIN), 2, 3),
+        ("lines-for-a-shell", run(acted("now", "c1"), acted("ls")), 1, 0),
+        ("told-whole", events(snapshot=True), 1, 3),
+    ],
+)
+def test_another_way_of_counting_has_a_word(kind: str, file: str, calls: int, odd: int) -> None:
+    assert kinds(file, calls) == [kind]
+    assert kinds(file, odd) == [""]
+
+
+def test_who_counts_as_we_do_says_nothing_else() -> None:
+    assert kinds(run(acted("now", "c1"), acted("ls")), 2) == []
+    assert kinds(events(snapshot=False), 1) == []
