@@ -37,6 +37,7 @@ QUIET_TYPES = frozenset(
 
 QUIET_FORMATS = frozenset(
     {
+        "acp",
         "ag-ui",
         "claude-code",
         "codex",

@@ -88,9 +88,9 @@ def _about(node: Node) -> list[str]:
 def _result(data: Mapping[str, Any]) -> str:
     if data["outcome"] == "succeeded" and _writes(data["arguments"]):
         return ""  # that it was written is all that it says
-    if data["output"]:
-        return f"→ {_clipped(data['output'])}"
-    return f"→ {_content(data['content'])}" if data["content"] else ""
+    if data["content"]:
+        return f"→ {_content(data['content'])}"
+    return f"→ {_clipped(data['output'])}" if data["output"] else ""
 
 
 def _tool_stage(data: Mapping[str, Any]) -> str:

@@ -120,7 +120,7 @@ class Tool(Definition):
             fields["description"] = _description(described, state, scope)
         if fields["parent"] is not None:
             fields["parent_loaded"] = scope.has("tool", fields["parent"])
-        fields["row"] = _row(fields, preview)
+        fields["row"] = _row(fields, preview, state.call)
         return ToolNode("tool", context.id, fields, reader=preview.reader if preview else None)
 
     def cadence(self, match: Match) -> Cadence:
@@ -280,12 +280,12 @@ def _note(state: ToolState, kind: str, match: Match) -> ToolState:
     return replace(state, odd=(*state.odd, (kind, match.position)))
 
 
-def _row(fields: dict[str, Any], preview: Preview | None) -> Object:
+def _row(fields: dict[str, Any], preview: Preview | None, call: Object | None) -> Object:
     """Make the row: a preparation's by what was read of it before, so that it costs what is new."""
     prepared = None if preview is None else preview.row.row(preview.text, fields["name"])
     if prepared is not None and fields["stage"] == "preparing":
         return prepared
-    return row_of(fields, prepared)
+    return row_of(fields, prepared, text_of(call.get("title")) if call is not None else "")
 
 
 def _name(state: ToolState) -> str | None:

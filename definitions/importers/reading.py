@@ -7,7 +7,9 @@ of any format, and mending half characters (`halves`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
@@ -16,10 +18,21 @@ from attrs import frozen
 from definitions.importers.errors import ImportFault
 from definitions.importers.halves import may_hold_halves, mended
 
-__all__ = ["Data", "Fields", "Line", "document", "read", "several", "strict_json", "values"]
+__all__ = [
+    "Data",
+    "Fields",
+    "Line",
+    "document",
+    "read",
+    "sequence",
+    "several",
+    "strict_json",
+    "values",
+]
 
 Data: TypeAlias = dict[str, Any]
 
+_NOT_BLANK = re.compile(r"\S")
 _BOM = b"\xef\xbb\xbf"
 _TEXT = "a text that is not empty"
 _OBJECT = "a JSON object"
@@ -160,6 +173,54 @@ def _glued(data: bytes) -> list[Any] | None:
     return found
 
 
+def sequence(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]:
+    """Read JSON values one behind another, however they are broken into lines, each with the line
+    it begins on. One value a line is read as `several` does; anything else holds the file."""
+    source = iter(lines)
+    held: list[bytes | str] = []
+    for line in source:
+        held.append(line)
+        if line.strip():
+            break
+    if not held or _is_whole(held[-1]):
+        yield from several(chain(held, source), name)
+        return
+    data = b"".join(line.encode() if isinstance(line, str) else line for line in (*held, *source))
+    yield from _scattered(_decoded(data, name, 1), name)
+
+
+def _scattered(text: str, name: str) -> Iterator[tuple[int, Any]]:
+    """Read values wherever they begin and end; the last is left out when it was cut."""
+    decoder, at, number = json.JSONDecoder(parse_constant=_no_constant), 0, 1
+    while (begins := _NOT_BLANK.search(text, at)) is not None:
+        number += text.count("\n", at, begins.start())
+        try:
+            value, end = decoder.raw_decode(text, begins.start())
+        except (ValueError, RecursionError) as fault:
+            if at and _is_cut(text, fault):
+                return
+            raise _no_json(text, name, 1, fault) from None
+        yield number, mended(value)
+        number += text.count("\n", begins.start(), end)
+        at = end
+
+
+def _is_cut(text: str, fault: Exception) -> bool:
+    """Whether a text ends inside of a value."""
+    if not isinstance(fault, json.JSONDecodeError):
+        return False
+    return fault.pos >= len(text) or fault.msg.startswith("Unterminated")
+
+
+def _is_whole(line: bytes | str) -> bool:
+    data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+    try:
+        strict_json(data.removeprefix(_BOM).decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def document(lines: Iterable[bytes | str], name: str, mend: Callable[[Any], Any] = mended) -> Any:
     """Read a file that is one JSON value."""
     data = b"".join(line.encode() if isinstance(line, str) else line for line in lines)
@@ -173,7 +234,7 @@ def document(lines: Iterable[bytes | str], name: str, mend: Callable[[Any], Any]
 def _no_json(text: str, name: str, number: int, fault: Exception) -> ImportFault:
     expected = "a JSON value"
     if isinstance(fault, json.JSONDecodeError):
-        cut = fault.pos >= len(text) or fault.msg.startswith("Unterminated")
+        cut = _is_cut(text, fault)
         line = number + text.count("\n", 0, fault.pos)
         where = f" ({fault.msg} at column {fault.colno})"
         expected += "; the text ends inside of one" if cut else where
@@ -204,7 +265,7 @@ def _parsed(text: str, name: str, number: int) -> Fields:
     try:
         value = strict_json(text)
     except json.JSONDecodeError as fault:
-        cut = fault.pos >= len(text) or fault.msg.startswith("Unterminated")
+        cut = _is_cut(text, fault)
         expected = _CUT if cut else f"{_OBJECT} ({fault.msg} at column {fault.pos + 1})"
         raise ImportFault(name, number, "line", expected) from None
     except (ValueError, RecursionError):

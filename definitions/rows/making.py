@@ -17,15 +17,18 @@ from definitions.rows.wording import line
 __all__ = ["row_of"]
 
 
-def row_of(fields: Mapping[str, Any], prepared: Object | None = None) -> Object:
+def row_of(fields: Mapping[str, Any], prepared: Object | None = None, title: str = "") -> Object:
     """Give the row of a Node from its fields: `stage`, `name`, `arguments` and what it may open.
 
     It is about the arguments that run; where their text is no object, about what can be read of it;
     and of a result whose call is not loaded about what it says. Where only pieces of the call are
-    there beside its result, it is about what their row `prepared` says. O(1).
+    there beside its result, it is about what their row `prepared` says. Where its arguments say
+    nothing, it is the `title` that the call came with, if it has one. O(1).
     """
     family = GENERIC if fields["name"] is None else family_of(fields["name"])
     summary = _summary(family, fields) if prepared is None else prepared["summary"]
+    if title and summary == line(fields["name"] or "", whole=True)[0]:
+        summary = line(title, whole=True)[0]
     return row(family, summary, fields["stage"], expandable=_opens(fields))
 
 
