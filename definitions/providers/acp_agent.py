@@ -3,14 +3,10 @@
 Fed every message of one connection, in both directions, it says what happened in one session:
 turns, answers, calls, questions. The protocol: https://agentclientprotocol.com, versions 1 and 2.
 
-    answer     ends where a call begins to run, another message begins, or the turn ends
-    call       is prepared while it is pending; written (`tool/call`) when it runs, was asked
-               about, or something else is said; its first card may be any card
-    result     is written at the first card that says that it is over; where that says nothing of
-               what came of it, at whatever follows, for some agents tell it in the next card
-
-Not here: what a card says (`acp_call`), content blocks (`acp_content`), how a conversation is
-numbered (`agent_turns`); ACP towards editors (`definitions.protocols.acp`).
+ACP tells no model calls. An answer, and with it a step, ends where the agent speaks behind a call,
+where it begins another message, or with the turn. Not here: calls (`acp_calls`), content blocks
+(`acp_content`), how a conversation is numbered (`agent_turns`); ACP towards editors
+(`definitions.protocols.acp`).
 """
 
 from __future__ import annotations
@@ -18,9 +14,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from assembler.engine.events import Outcome
 from definitions.providers.acp_call import AcpCall
-from definitions.providers.acp_content import block_of, blocks_of, terminals_of, usage_of
+from definitions.providers.acp_calls import AcpCalls
+from definitions.providers.acp_content import block_of, blocks_of, usage_of
 from definitions.providers.agent import AgentPiece
 from definitions.providers.agent_turns import AgentTurns
 from definitions.providers.reading import array, is_object, mapping, plain, text
@@ -38,6 +34,8 @@ _STOPS = {
     "error": ("error", "error"),
 }
 """From ACP's stop reason to that of the last answer, and how the turn ended."""
+
+_OF_QUESTIONS = ("options", "title", "description")
 
 _CLEARS = 2
 """From this version of the protocol on, null takes a field back."""
@@ -58,24 +56,17 @@ class AcpAgent:
         self, *, turn: int = 0, session: str | None = None, keeps_all: bool = False
     ) -> None:
         self._turns = AgentTurns(turn)
+        self._calls = AcpCalls(self._turns)
         self._session = session
         self._keeps_all = keeps_all
-        self._version = 1
         self._is_new = turn == 0
         self._requests: dict[str, str] = {}
         """What the client asked and was not answered: id -> method."""
-        self._questions: dict[str, tuple[str, str, Frame]] = {}
+        self._questions: dict[str, tuple[AcpCall, str, Frame]] = {}
         """What the agent asked: id -> call, request, options."""
         self._asked: dict[str, int] = {}
         self._outputs: dict[str, str] = {}
         """Requests for the output of a terminal: id -> terminal."""
-        self._calls: dict[str, AcpCall] = {}
-        self._terminals: dict[str, AcpCall] = {}
-        self._prepared: dict[str, AcpCall] = {}
-        """Calls that are shown and were not written yet."""
-        self._held: dict[str, AcpCall] = {}
-        """Calls that are written as soon as something else is said."""
-        self._ids: dict[str, int] = {}
         self._user: list[tuple[str | None, dict[str, Any]]] = []
         """The message to the agent that is told in chunks."""
         self._echo: list[Any] = []
@@ -115,7 +106,7 @@ class AcpAgent:
         `error`), the turn that is open ends with it; without one it stays open."""
         if reason is None:
             self._end_user()
-            self._let_go()
+            self._calls.let_go()
             self._turns.end_answer()
         else:
             self._end_turn("error" if reason == "error" else "cancelled", reason, interrupted=True)
@@ -137,10 +128,10 @@ class AcpAgent:
         if method == "session/update":
             self._on_update(mapping(params.get("update")), message)
         elif method == "session/request_permission":
-            self._let_go()
+            self._calls.let_go()
             self._ask(name, params)
         else:
-            self._let_go()
+            self._calls.let_go()
             self._on_request(method, name, params, message)
 
     def _is_mine(self, params: Frame) -> bool:
@@ -174,19 +165,19 @@ class AcpAgent:
 
     def _on_answer(self, message: Frame) -> None:
         name, result = _name(message.get("id")), mapping(message.get("result"))
-        self._let_go()
+        self._calls.let_go()
         if "outcome" in result or (name in self._questions and name not in self._requests):
             self._on_decision(name, result, message)
             return
         if name in self._outputs and "output" in result:
             self._requests.pop(name, None)
-            call = self._terminals.get(self._outputs.pop(name))
+            call = self._calls.of_terminal(self._outputs.pop(name))
             if call is not None:
-                self._print(call, call.prints_all(text(result["output"])))
+                self._calls.print(call, call.prints_all(text(result["output"])))
             return
         method = self._requests.pop(name, "")
         if type(result.get("protocolVersion")) is int:
-            self._version = result["protocolVersion"]
+            self._calls.clears = result["protocolVersion"] >= _CLEARS
         if text(result.get("sessionId")) and self._session is None:
             self._session = text(result["sessionId"])
         if method == "session/load":
@@ -248,9 +239,8 @@ class AcpAgent:
     ) -> None:
         """End the turn that is open, if one is: calls that did not run are given up."""
         self._end_user()
-        self._let_go()
-        for call in list(self._prepared.values()):
-            self._give_up(call)
+        self._calls.let_go()
+        self._calls.give_up()
         told = dict(more or {})
         if interrupted or reason == "cancelled":
             told["interrupted"] = True
@@ -266,10 +256,12 @@ class AcpAgent:
             return
         if kind in ("tool_call", "tool_call_update", "tool_call_content_chunk"):
             self._end_user()
-            self._let_go(text(update.get("toolCallId")))
-            self._on_card(kind, update)
+            self._calls.let_go(text(update.get("toolCallId")))
+            self._is_new, self._echo = False, []
+            if not self._calls.take(kind, update):
+                self._keep_all(kind, update)
             return
-        self._let_go()
+        self._calls.let_go()
         write = self._writers.get(kind)
         if write is None:
             self._keep(kind or "odd", update or message)
@@ -371,13 +363,11 @@ class AcpAgent:
 
     def _next_step(self) -> None:
         """Close the step; calls that are still being prepared go on in the next one."""
-        going_on = list(self._prepared.values())
-        for call in going_on:
-            self._give_up(call)
+        going_on = self._calls.give_up()
         self._turns.end_step()
         self._turns.begin_step()
         for call in going_on:
-            self._prepare(call)
+            self._calls.prepare(call)
 
     def _on_state(self, update: Frame) -> None:
         """Version 2: whether the agent is at work."""
@@ -410,185 +400,31 @@ class AcpAgent:
             self._turns.event("compaction/end", {**named, **error})
 
     def _on_terminal(self, update: Frame) -> None:
-        call = self._terminals.get(text(update.get("terminalId")))
+        call = self._calls.of_terminal(text(update.get("terminalId")))
         if call is None:
             self._keep_all(text(update.get("sessionUpdate")), update)
         elif update.get("sessionUpdate") == "terminal_output_chunk":
-            self._print(call, call.prints_bytes(update.get("data")))
+            self._calls.print(call, call.prints_bytes(update.get("data")))
         else:
-            self._print(call, call.prints_all(text(update.get("output"))))
-
-    # -- calls -------------------------------------------------------------------------------
-
-    def _on_card(self, kind: str, card: Frame) -> None:
-        told = text(card.get("toolCallId"))
-        if not told:
-            self._keep(kind, card)
-            return
-        call = self._calls.get(told)
-        if call is not None and call.is_done:
-            is_replay = kind != "tool_call" or call.is_replayed_by(card, self._turns.turn)
-            if is_replay:
-                self._keep_all(kind, card)
-                return
-            call = None
-        if call is None:
-            call = self._new_call(told)
-        self._is_new, self._echo = False, []
-        if mapping(card.get("_meta")).get("preparationDiscarded") is True:
-            self._discard(call)
-            return
-        if kind == "tool_call_content_chunk":
-            self._print(call, call.adds(card.get("content")))
-        else:
-            call.take(card, clears=self._version >= _CLEARS)
-        self._terminals.update(dict.fromkeys(terminals_of(call.content), call))
-        self._go_on(call, card)
-
-    def _new_call(self, told: str) -> AcpCall:
-        """A call: under its own id, or where that was used before under one of ours."""
-        count = self._ids[told] = self._ids.get(told, 0) + 1
-        call = self._calls[told] = AcpCall(told if count == 1 else f"{told}#{count}", told)
-        self._turns.begin_turn()
-        call.turn = self._turns.turn
-        return call
-
-    def _go_on(self, call: AcpCall, card: Frame) -> None:
-        """Write what a card brought out."""
-        if not call.is_called and not call.may_run:
-            self._prepare(call)
-            if call.has_input:
-                self._held[call.told] = call
-            return
-        self._dispatch(call)
-        self._print(call, call.news(card))
-        if not call.is_over:
-            return
-        if call.meta.get("unsettled") is True:
-            call.is_done = True  # it never had a result
-        elif call.has_outcome:
-            self._settle(call)
-        else:
-            self._held[call.told] = call
-
-    def _prepare(self, call: AcpCall) -> None:
-        """Show a call that does not run yet, and what is known of its arguments."""
-        name, arguments = call.name, call.arguments if call.has_input else ""
-        if call.attempt is None:
-            if self._parent(call) is None and self._turns.is_next("", None):
-                self._turns.end_step(stop="tool_use")
-            self._turns.begin_step()
-            call.attempt = f"{call.id}@{self._turns.attempt}"
-            self._prepared[call.told] = call
-            call.announced = ("", "")
-        parent = self._parent(call)
-        named = {"call_id": call.id, "name": name}
-        inner = {} if parent is None else {"parent_call_id": parent.id}
-        if call.announced[0] != name:
-            data = {"block": 0, **named, "arguments": "", **inner}
-            self._turns.delta(call.attempt, "tool-call", data, number=0)
-        if arguments != call.announced[1]:
-            value = {"type": "tool-call", **named, "arguments": arguments}
-            self._turns.delta(call.attempt, "block-end", {"block": 0, "value": value}, number=0)
-        call.announced = (name, arguments)
-
-    def _dispatch(self, call: AcpCall) -> None:
-        """Write that a call runs, or is about to."""
-        if call.is_called:
-            return
-        call.is_called = True
-        parent = self._parent(call)
-        if parent is None:
-            self._turns.begin_step()
-            self._turns.end_answer(stop="tool_use")
-        call.place = parent.place if parent else (self._turns.turn, self._turns.step)
-        self._turns.event(
-            "tool/call",
-            {
-                **call.written(),
-                "turn": call.place[0],
-                "step": call.place[1],
-                "call_id": call.id,
-                "name": call.name,
-                "arguments": call.arguments,
-                **({} if parent is None else {"parent_call_id": parent.id}),
-            },
-        )
-        self._give_up(call, Outcome.COMPLETED)
-
-    def _parent(self, call: AcpCall) -> AcpCall | None:
-        """The call that a call was made in, if that runs or ran."""
-        parent = self._calls.get(call.parent or "")
-        return parent if parent is not None and parent.is_called and parent is not call else None
-
-    def _print(self, call: AcpCall, printed: str) -> None:
-        """Emit what a running call printed since; between the steps nobody can see it."""
-        if not printed or not call.is_called or call.is_over or not self._turns.is_in_step:
-            return
-        attempt = f"{call.id}.output@{self._turns.attempt}"
-        call.outputs[attempt] = None
-        self._turns.delta(attempt, "tool-output", {"call_id": call.id, "text": printed}, number=0)
-
-    def _settle(self, call: AcpCall) -> None:
-        """Write what came of a call."""
-        call.is_done = True
-        self._turns.event("tool/result", call.result())
-        for attempt in call.outputs:
-            self._turns.settle(attempt, Outcome.COMPLETED)
-        call.forget()
-        for terminal in [name for name, each in self._terminals.items() if each is call]:
-            del self._terminals[terminal]
-
-    def _let_go(self, but: str = "") -> None:
-        """Something else is said: calls that waited for another card of theirs are written."""
-        for told in [each for each in self._held if each != but]:
-            call = self._held.pop(told)
-            self._dispatch(call)
-            if call.is_over and not call.is_done:
-                self._settle(call)
-
-    def _discard(self, call: AcpCall) -> None:
-        """The agent took the preparation of a call back; it may come again."""
-        self._held.pop(call.told, None)
-        if not call.is_called:
-            self._give_up(call)
-            self._calls.pop(call.told, None)
-            self._ids[call.told] -= 1
-
-    def _give_up(self, call: AcpCall, outcome: Outcome = Outcome.ABANDONED) -> None:
-        """End the preparation of a call, if it has one."""
-        if call.attempt is not None:
-            self._turns.settle(call.attempt, outcome)
-            call.attempt = None
-            del self._prepared[call.told]
+            self._calls.print(call, call.prints_all(text(update.get("output"))))
 
     # -- questions ---------------------------------------------------------------------------
 
     def _ask(self, name: str, params: Frame) -> None:
         """Write that people are asked about a call, which is written before that."""
         self._end_user()
-        card = _asked_card(params, name)
-        told = text(card.get("toolCallId"))
-        call = self._calls.get(told)
-        if call is None:
-            call = self._new_call(told)
-        if not call.is_done:
-            call.take(card, clears=self._version >= _CLEARS)
-        self._dispatch(call)
+        call = self._calls.asked(_asked_card(params, name))
         self._turns.end_answer(stop="tool_use")
         number = self._asked[call.id] = self._asked.get(call.id, 0) + 1
         request = name or f"request-{number}"
         if (call.id, request) in self._wrote:
             request = f"{request}#{number}"
         self._wrote.add((call.id, request))
-        options = {
-            text(mapping(each).get("optionId")): each for each in array(params.get("options"))
-        }
+        told = map(mapping, array(params.get("options")))
+        options = {text(each.get("optionId")): each for each in told}
         if name:
-            self._questions[name] = (call.told, request, options)
-        more = {
-            key: plain(params[key]) for key in ("options", "title", "description") if key in params
-        }
+            self._questions[name] = (call, request, options)
+        more = {key: plain(params[key]) for key in _OF_QUESTIONS if key in params}
         shown = {"call_id": call.id, "request_id": request, "input": call.input}
         self._turns.event("permission/request", {**more, **shown})
 
@@ -601,7 +437,7 @@ class AcpAgent:
         if asked is None or outcome.get("outcome") != "selected":
             self._keep("response", message)
             return
-        call, option = self._calls[asked[0]], mapping(asked[2].get(told))
+        call, option = asked[0], mapping(asked[2].get(told))
         kind = text(option.get("kind")) or told
         is_allowed = kind.startswith(("allow", "approve", "accept", "proceed", "yes"))
         call.is_denied = not is_allowed

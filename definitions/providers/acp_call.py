@@ -1,7 +1,7 @@
 """One call of an agent, as its cards in ACP add up: its name, arguments, output and result.
 
 A card may come in any order and any number; each says what changed. Not here: when something of it
-is written (`acp_agent`).
+is written (`acp_calls`).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _NO_NEWS = frozenset({"phase", "preparationDiscarded", "toolName", *_PRINTED})
 class AcpCall:
     """What is known of one call. `id` is its id here, `told` the agent's."""
 
-    def __init__(self, call_id: str, told: str) -> None:
+    def __init__(self, call_id: str, told: str, turn: int) -> None:
         self.id = call_id
         self.told = told
         self.fields: dict[str, Any] = {}
         self.meta: dict[str, Any] = {}
-        self.place = (0, 0)
-        self.turn = 0
+        self.turn = turn
         """The turn that first spoke of it."""
+        self.place = (turn, 0)
         self.attempt: str | None = None
         """The attempt that prepares it."""
         self.announced: tuple[str, str] = ("", "")
@@ -157,10 +157,15 @@ class AcpCall:
 
     def is_replayed_by(self, card: Mapping[str, Any], turn: int) -> bool:
         """Whether a card that starts a call whose result is there speaks of that call again."""
-        other = AcpCall(self.id, self.told)
+        is_over = text(card.get("status")) in _OVER
+        return not self.differs_from(card) and (is_over or turn == self.turn)
+
+    def differs_from(self, card: Mapping[str, Any]) -> bool:
+        """Whether a card tells other arguments than this call has."""
+        other = AcpCall(self.id, self.told, self.turn)
         other.take(card, clears=False)
-        same = not other.has_input or other.arguments == self.arguments
-        return same and (other.is_over or turn == self.turn)
+        other.meta = self.meta | other.meta
+        return other.has_input and other.arguments != self.arguments
 
     # -- what came of it ---------------------------------------------------------------------
 
