@@ -37,6 +37,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "failed": "an answer that failed has no finish of its own here",
         "nested": "the listing leaves out calls that were made by another call",
         "title": "the listing has the title of a call for its name",
+        "first-title": "the listing has a title of a call for its name, which another one replaced",
         "beside": "the listing leaves out calls of the conversations beside the main one",
         "same-id": "the listing counts calls that share an id as one",
         "returned": "the listing counts the calls alone that have a result",

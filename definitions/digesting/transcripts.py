@@ -109,14 +109,17 @@ def _compare(found: _Read, row: Row, data: bytes) -> Iterator[Odd]:
         elif not calls:
             yield Odd("", "call", call_id, None)
         elif name not in (*names, _NO_ID):
-            yield Odd("", f"name of {call_id}", name, names[0], _naming(name, calls))
+            yield Odd("", f"name of {call_id}", name, names[0], _naming(call_id, name, calls, data))
 
 
-def _naming(name: str, calls: Sequence[_Call]) -> str:
+def _naming(call_id: str, name: str, calls: Sequence[_Call], data: bytes) -> str:
     """Give the word for why the listing calls a call otherwise."""
     if any(name == each.title for each in calls):
         return "title"
-    return "item-type" if any(name == f"{each.name}_call" for each in calls) else ""
+    if any(name == f"{each.name}_call" for each in calls):
+        return "item-type"
+    of_call = (each for each in _objects(data) if call_id in each.values())
+    return "first-title" if any(each.get("title") == name for each in of_call) else ""
 
 
 def _counting(found: _Read, row: Row, data: bytes) -> str:
@@ -136,13 +139,17 @@ def _counting(found: _Read, row: Row, data: bytes) -> str:
 
 def _tellings(data: bytes) -> int:
     """Count the calls in all lists that are named as those of an answer, wherever they stand."""
-    count, waiting = 0, list[Any](body(data).chunks)
+    told = (each.get(_CALLS) for each in _objects(data))
+    return sum(len(calls) for calls in told if isinstance(calls, list))
+
+
+def _objects(data: bytes) -> Iterator[Mapping[str, Any]]:
+    """Give every object of a file, also those inside of others."""
+    waiting = list[Any](body(data).chunks)
     while waiting:
         value = waiting.pop()
         if isinstance(value, dict):
-            told = value.get(_CALLS)
-            count += len(told) if isinstance(told, list) else 0
+            yield value
             waiting += value.values()
         elif isinstance(value, list):
             waiting += value
-    return count

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from assembler.plugins import Importer
+from definitions.importers.acp import ACP
 from definitions.importers.ag_ui import AG_UI
 from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
 from definitions.importers.codex import CODEX
@@ -32,6 +33,7 @@ __all__ = ["IMPORTERS", "ImportFault"]
 
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
+        "acp": ACP,
         "ag-ui": AG_UI,
         "claude-code": CLAUDE_CODE,
         "claude-code-wrapped": CLAUDE_CODE_WRAPPED,

@@ -37,6 +37,8 @@ _STOPS = {
 
 _OF_QUESTIONS = ("options", "title", "description")
 
+_OVER = "over"
+"""What a prompt asked for whose turn has ended before it was answered, as in ACP 2."""
 _CLEARS = 2
 """From this version of the protocol on, null takes a field back."""
 
@@ -184,7 +186,7 @@ class AcpAgent:
             self._is_loading = False
             self._end_turn("end_turn", "completed")
             self._keep("response", message)
-        elif "stopReason" in result:
+        elif "stopReason" in result and method != _OVER:
             self._on_stop(text(result["stopReason"]), result.get("usage"))
         elif "error" in message and self._ends_turn(method):
             self._on_error(mapping(message.get("error")))
@@ -376,6 +378,9 @@ class AcpAgent:
             self._end_user()
             self._turns.begin_turn()
         elif state == "idle" and self._turns.is_in_turn and "stopReason" in update:
+            for name, method in self._requests.items():
+                if method == "session/prompt":
+                    self._requests[name] = _OVER
             self._on_stop(text(update["stopReason"]), update.get("usage"))
         self._keep_all("state_update", update)
 

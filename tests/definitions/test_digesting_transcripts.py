@@ -69,3 +69,22 @@ def test_another_way_of_counting_has_a_word(kind: str, file: str, calls: int, od
 def test_who_counts_as_we_do_says_nothing_else() -> None:
     assert kinds(run(acted("now", "c1"), acted("ls")), 2) == []
     assert kinds(events(snapshot=False), 1) == []
+
+
+TITLED = {"sessionUpdate": "tool_call", "toolCallId": "c1", "kind": "read", "status": "pending"}
+RENAMED = {
+    "sessionUpdate": "tool_call_update",
+    "toolCallId": "c1",
+    "title": "Read b",
+    "status": "completed",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("Read b", "title"), ("Read a", "first-title"), ("Read c", "")]
+)
+def test_a_title_that_is_listed_for_a_name_has_a_word(name: str, kind: str) -> None:
+    file = json_lines({**TITLED, "title": "Read a"}, RENAMED)
+    columns = listed("f", format="", named=f"c1={name}", parsed="")
+    found = digest("x/f", file.encode(), {key: str(each) for key, each in columns.items()})
+    assert [(each.field, each.kind) for each in found.odd] == [("name of c1", kind)]

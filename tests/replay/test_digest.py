@@ -171,6 +171,7 @@ def test_a_listing_above_the_folder_counts_and_names_may_repeat(
 
 
 READ = {
+    "acp",
     "ag-ui",
     "anthropic-messages",
     "bedrock-converse",
