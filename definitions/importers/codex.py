@@ -16,11 +16,14 @@ from typing import Any
 from assembler.plugins import Importer, Sample
 from definitions.importers.codex_items import (
     Block,
+    Outcome,
     answer_block,
     blocks_of,
     is_answer,
     is_result,
-    ran_by_provider,
+    outcome_of,
+    provided,
+    rest_of,
     source_of,
     usage_of,
 )
@@ -55,11 +58,15 @@ class _Rollout:
     def __init__(self) -> None:
         self.transcript = Transcript()
         self.tail = "read"
-        self._answer: list[Block] = []
+        self._answer: list[tuple[Block, Outcome | None]] = []
+        """The blocks of the answer at hand, with what the provider's calls among them gave."""
         self._began: tuple[str, int | None] = ("", None)
         self._last_call = ""
+        self._number = 0
+        self._model = ""
 
     def take(self, number: int, record: Any) -> Iterator[Operation]:
+        self._number = number
         told = mapping(record)
         time = milliseconds(told.get("timestamp", told.get("created_at")))
         kind, item = text(told.get("type")), mapping(told.get("payload"))
@@ -78,6 +85,7 @@ class _Rollout:
         elif kind == "compacted":
             yield from self._compacted(number, item)
         else:
+            self._model = text(item.get("model")) or self._model
             kept = told or {"value": record}
             yield self.transcript.kept(f"codex/{kind or 'odd'}", kept)
 
@@ -89,36 +97,47 @@ class _Rollout:
             self._began = (str(number), time)
         block = answer_block(item, f"call-{number}")
         self._last_call = block.get("call_id", self._last_call)
-        self._answer.append(block)
+        self._answer.append((block, provided(block, item)))
 
     def flush(self, usage: Block | None = None) -> Iterator[Operation]:
         """Write the answer at hand, now that it is whole."""
-        blocks, self._answer = self._answer, []
-        if not blocks:
+        told, self._answer = self._answer, []
+        if not told:
             return
+        blocks = [block for block, _ in told]
         self.tail = "read" if blocks[-1]["type"] == "text" else "unfinished"
         self.transcript.at(*self._began)
-        yield from self.transcript.answer(blocks, usage=usage)
-        for block in blocks:
-            if ran_by_provider(block):
-                yield self.transcript.result(block["call_id"], [])
+        more = {"model": self._model} if self._model else {}
+        yield from self.transcript.answer(blocks, usage=usage, more=more)
+        for block, outcome in told:
+            if outcome is not None:
+                yield self._result(block["call_id"], outcome)
 
     # -- all else ----------------------------------------------------------------------------
 
     def _item(self, item: Record) -> Iterator[Operation]:
         if is_result(item):
             call_id = text(item.get("call_id")) or self._last_call
-            output = item.get("output", item.get("result", item.get("tools")))
-            yield self.transcript.result(call_id, blocks_of(output))
+            yield self._result(call_id, outcome_of(item))
         elif item.get("role") == "user":
             blocks = blocks_of(item.get("content", item.get("message")))
             source = source_of(blocks)
             if source is None:
-                yield from self.transcript.user(blocks)
+                yield from self.transcript.user(blocks, more=rest_of(item))
             else:
-                yield self.transcript.message(blocks, source=source)
+                yield self.transcript.message(blocks, source=source, more=rest_of(item))
+        elif item.get("type") == "agent_message":
+            source = {"kind": "agent", "name": text(item.get("author"))}
+            blocks = blocks_of(item.get("content"))
+            yield self.transcript.message(blocks, source=source, more=rest_of(item))
         else:
             yield self.transcript.kept(f"codex/{text(item.get('type')) or 'item'}", item)
+
+    def _result(self, call_id: str, outcome: Outcome) -> Operation:
+        meta = {"meta": dict(outcome.meta)} if outcome.meta else {}
+        return self.transcript.result(
+            call_id, outcome.content, is_error=outcome.is_error, more=meta
+        )
 
     def _event(self, item: Record) -> Iterator[Operation]:
         kind = text(item.get("type"))
@@ -127,18 +146,26 @@ class _Rollout:
             yield self.transcript.event("conversation/title", {"title": title})
         else:
             yield self.transcript.kept(f"codex/{kind or 'event'}", item)
-        if kind in _ENDS:
+        if kind == "thread_rolled_back":
+            yield from self._rolled_back()
+        elif kind == "error" or item.get("error"):
+            message = text(item.get("message")) or text(mapping(item.get("error")).get("message"))
+            yield from self.transcript.end_turn("error", {"name": "error", "message": message})
+        elif kind in _ENDS:
             yield from self.transcript.end_turn(_ENDS[kind])
-        elif kind == "error":
-            error = {"name": "error", "message": text(item.get("message"))}
-            yield from self.transcript.end_turn("error", error)
+
+    def _rolled_back(self) -> Iterator[Operation]:
+        """Say that turns were taken back; they stay, as they were said."""
+        yield from self.transcript.end_turn("cancelled")
+        told = {"command_id": f"rewind-{self._number}"}
+        yield self.transcript.event("command/run", {**told, "name": "rewind"})
+        yield self.transcript.event("command/done", told)
 
     def _compacted(self, number: int, item: Record) -> Iterator[Operation]:
         compaction: dict[str, Any] = {"compaction_id": f"compaction-{number}"}
-        said = text(item.get("message"))
         yield self.transcript.event("compaction/start", {**item, **compaction})
-        if said:
-            yield self.transcript.event("compaction/summary", {**compaction, "text": said})
+        said = text(item.get("message"))  # empty: the model alone can read it
+        yield self.transcript.event("compaction/summary", {**compaction, "text": said})
         yield self.transcript.event("compaction/end", compaction)
 
 

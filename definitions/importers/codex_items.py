@@ -5,19 +5,24 @@ What has no counterpart is kept whole as the provider's. Not here: which record 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from definitions.importers.transcript import arguments_text, text_block
 from definitions.providers.reading import array, mapping, text
 
 __all__ = [
     "Block",
+    "Outcome",
     "answer_block",
     "blocks_of",
     "is_answer",
     "is_result",
-    "ran_by_provider",
+    "outcome_of",
+    "provided",
+    "rest_of",
     "source_of",
     "usage_of",
 ]
@@ -26,6 +31,20 @@ Block: TypeAlias = dict[str, Any]
 
 _TEXTS = ("text", "input_text", "output_text", "summary_text", "reasoning_text")
 _BY_PROVIDER = frozenset({"web_search", "image_generation"})
+_ARGUMENTS = ("arguments", "input", "action")
+_TOLD = frozenset(
+    {
+        *("type", "role", "content", "message", "summary", "name", "function", "call_id"),
+        *("created_at", "output", "result", "tools", *_ARGUMENTS),
+    }
+)
+"""What is told of an item by our names."""
+_CODE = re.compile(
+    r"(?:(?:Chunk ID|Wall time): [^\n]*\n)*(?:Exit code: |Process exited with code )(-?\d+)\n"
+)
+"""How a command's output begins in newer rollouts."""
+_HEAD = 400
+"""How far that beginning reaches, in characters."""
 _USAGE = {
     "input_tokens": "input_tokens",
     "cached_input_tokens": "cache_read_tokens",
@@ -48,28 +67,87 @@ def is_result(item: Mapping[str, Any]) -> bool:
     return kind.endswith("_output") or kind == "function_result"
 
 
+class Outcome(NamedTuple):
+    """What came of a call."""
+
+    content: list[Block]
+    is_error: bool = False
+    meta: Mapping[str, Any] = {}
+
+
+def rest_of(item: Mapping[str, Any]) -> Block:
+    """Give whatever else an item says, to stand beside as `item`."""
+    rest = {key: value for key, value in item.items() if key not in _TOLD}
+    return {"item": rest} if rest else {}
+
+
 def answer_block(item: Mapping[str, Any], minted: str) -> Block:
     """Say an item of an answer as a block; `minted` is the id of a call that has none."""
     kind = text(item.get("type"))
     if item.get("role") == "assistant":
-        return text_block(_text(item.get("content", item.get("message"))))
+        said = _text(item.get("content", item.get("message")))
+        return {**rest_of(item), **text_block(said)}
     if kind == "reasoning":
         said = _text(item.get("summary")) or _text(item.get("content"))
         return {"type": "reasoning", "text": said, "raw": dict(item)}
     name = text(item.get("name")) or text(mapping(item.get("function")).get("name"))
-    told = next((item[key] for key in ("arguments", "input", "action") if key in item), None)
     call: Block = {
+        **rest_of(item),
         "type": "tool-call",
         "call_id": text(item.get("call_id")) or text(item.get("id")) or minted,
         "name": name or kind.removesuffix("_call"),
-        "arguments": arguments_text(told),
+        "arguments": _arguments(item),
     }
     return call | ({"ran_by": "provider"} if call["name"] in _BY_PROVIDER and not name else {})
 
 
-def ran_by_provider(block: Mapping[str, Any]) -> bool:
-    """Whether a block is a call that the provider ran: no result of it stands anywhere."""
-    return block.get("ran_by") == "provider"
+def _arguments(item: Mapping[str, Any]) -> str:
+    """Say arguments as the text of an object: a text that is none becomes the `input` of one."""
+    if item.get("type") == "image_generation_call" and "revised_prompt" in item:
+        return arguments_text({"prompt": item["revised_prompt"]})
+    told: Any = next((item[key] for key in _ARGUMENTS if key in item), None)
+    if item.get("type") == "custom_tool_call" and isinstance(told, str):
+        return told if isinstance(_parsed(told), dict) else arguments_text({"input": told})
+    return arguments_text(told) or "{}"
+
+
+def _parsed(told: str) -> Any:
+    if not told.lstrip().startswith("{"):
+        return None
+    try:
+        return json.loads(told)
+    except (ValueError, RecursionError):
+        return None
+
+
+def provided(block: Mapping[str, Any], item: Mapping[str, Any]) -> Outcome | None:
+    """Give what came of a call that the provider ran: no other item tells it. None: of no other."""
+    if block.get("ran_by") != "provider":
+        return None
+    picture = item.get("result") if block["name"] == "image_generation" else None
+    made = isinstance(picture, str) and picture
+    content: list[Block] = (
+        [{"type": "file", "media_type": "image/png", "data": picture}] if made else []
+    )
+    return Outcome(content, item.get("status") == "failed")
+
+
+def outcome_of(item: Mapping[str, Any]) -> Outcome:
+    """Read what came of a call, and whether that is said to have failed.
+
+    A command's failure stands in its code: beside its output, or at the beginning of it.
+    """
+    output = item.get("output", item.get("result", item.get("tools")))
+    rest = rest_of(item)
+    told: Mapping[str, Any] = mapping(_parsed(output) if isinstance(output, str) else output)
+    about = mapping(told.get("metadata"))
+    if about and isinstance(told.get("output"), str):
+        failed = about.get("exit_code", 0) != 0
+        return Outcome(blocks_of(told["output"]), failed, {**rest, "metadata": about})
+    if "success" in told and "content" in told:
+        return Outcome(blocks_of(told["content"]), told["success"] is False, rest)
+    code = _CODE.match(output[:_HEAD]) if isinstance(output, str) else None
+    return Outcome(blocks_of(output), code is not None and code[1] != "0", rest)
 
 
 def blocks_of(content: object) -> list[Block]:

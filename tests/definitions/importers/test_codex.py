@@ -139,3 +139,88 @@ def test_an_answer_at_the_end_of_the_file_may_go_on(last: Json, tail: str) -> No
     operations = imported(user("Go"), item(**last))
     assert {operation.get("tail") for operation in operations[3:-1]} == {tail}
     assert operations[-1] == {"op": "liveness", "live": False}
+
+
+@pytest.mark.parametrize(
+    ("told", "arguments"),
+    [
+        ({"type": "custom_tool_call", "input": "*** Begin"}, {"input": "*** Begin"}),
+        ({"type": "custom_tool_call", "input": '{"command":["ls"]}'}, {"command": ["ls"]}),
+        ({"type": "local_shell_call", "action": {"command": ["ls"]}}, {"command": ["ls"]}),
+        ({"type": "function_call", "summary": "Testing"}, {}),
+        ({"type": "function_call", "arguments": None}, {}),
+        ({"type": "function_call", "arguments": ""}, {}),
+        ({"type": "function_call", "arguments": "no json"}, None),
+    ],
+)
+def test_arguments_are_an_object_whatever_a_call_has(told: Json, arguments: Json | None) -> None:
+    operations = imported(user("Go"), item(call_id="c1", name="x", **told), item(**OUTPUT))
+    said = events(operations, "tool/call")[0]["arguments"]
+    assert said == "no json" if arguments is None else json.loads(said) == arguments
+
+
+@pytest.mark.parametrize(
+    ("output", "said", "failed"),
+    [
+        ("a.txt", "a.txt", False),
+        ('{"output":"no","metadata":{"exit_code":1}}', "no", True),
+        ('{"output":"yes","metadata":{"exit_code":0}}', "yes", False),
+        ('{"output":"mine"}', '{"output":"mine"}', False),
+        ({"content": "no", "success": False}, "no", True),
+        ([{"type": "input_text", "text": "seen"}], "seen", False),
+        ("Exit code: 2\nOutput:\nno", "Exit code: 2\nOutput:\nno", True),
+        ("Exit code: 0\nOutput:\n", "Exit code: 0\nOutput:\n", False),
+        ("Wall time: 1 s\nProcess exited with code 1\nno", None, True),
+    ],
+)
+def test_what_came_of_a_call_and_whether_it_failed(output: Any, said: str, failed: bool) -> None:
+    operations = imported(user("Go"), item(**CALL), item(**OUTPUT | {"output": output}))
+    (result,) = events(operations, "tool/result")
+    assert result["content"][0]["text"] == (said or output)
+    assert result.get("is_error", False) is failed
+
+
+def test_what_an_item_says_besides_stands_beside() -> None:
+    operations = imported(
+        {"type": "turn_context", "payload": {"model": "m1"}},
+        user("Go"),
+        item(**CALL, namespace="n", id="f1"),
+        item(**OUTPUT, id="o1"),
+        item(**SAYS, phase="final"),
+        event("task_complete"),
+    )
+    call, answer = events(operations, "assistant/message")
+    assert call["content"][0]["item"] == {"namespace": "n", "id": "f1"}
+    assert answer["content"][0]["item"] == {"phase": "final"}
+    assert answer["model"] == "m1"
+    assert events(operations, "tool/result")[0]["meta"] == {"item": {"id": "o1"}}
+
+
+def test_a_picture_the_provider_made_and_a_message_of_another_agent() -> None:
+    operations = imported(
+        user("Draw"),
+        item(type="image_generation_call", id="g1", revised_prompt="A cat", result="AAAA"),
+        item(type="agent_message", author="scout", content=[{"type": "input_text", "text": "Hi"}]),
+    )
+    assert events(operations, "tool/call")[0]["arguments"] == '{"prompt":"A cat"}'
+    picture = {"type": "file", "media_type": "image/png", "data": "AAAA"}
+    assert events(operations, "tool/result")[0]["content"] == [picture]
+    assert events(operations, "user/message")[1]["source"] == {"kind": "agent", "name": "scout"}
+
+
+def test_turns_that_were_taken_back_and_those_that_ended_in_an_error() -> None:
+    operations = imported(
+        user("Go"),
+        event("thread_rolled_back", num_turns=1),
+        user("Go on"),
+        event("task_complete", error={"message": "no"}),
+    )
+    assert [each["name"] for each in events(operations, "command/run")] == ["rewind"]
+    cancelled, failed = events(operations, "turn/end")
+    assert cancelled["reason"] == "cancelled"
+    assert failed["error"] == {"name": "error", "message": "no"}
+
+
+def test_a_compaction_that_the_model_alone_can_read_is_none_that_failed() -> None:
+    operations = imported(user("Go"), {"type": "compacted", "payload": {"message": ""}})
+    assert [each["text"] for each in events(operations, "compaction/summary")] == [""]
