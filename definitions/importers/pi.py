@@ -1,123 +1,101 @@
 """Sessions of the coding agent pi, made into recordings: a record a line, most of them messages.
 
-Answers that were stopped or failed say so, and none of their calls ran. Not here: how transcripts
-are written in general (`transcript`).
+Sessions are trees: a record that does not stand behind the one before it goes back to another, and
+says so; both ways stay. How messages are spelled is in `pi_messages`.
+
+Events are named by lines, not by the records' own ids: pi gives ids to the records of an old
+session when it opens it again, and writes it anew, line by line. Not here: how transcripts are
+written in general (`transcript`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
 
 from assembler.plugins import Importer, Sample
+from definitions.importers.pi_messages import ROLES, Record, custom, without
 from definitions.importers.reading import values
 from definitions.importers.times import milliseconds
-from definitions.importers.transcript import Operation, Transcript, arguments_text, text_block
-from definitions.providers.reading import array, mapping, text
+from definitions.importers.transcript import Operation, Transcript, text_block
+from definitions.providers.reading import mapping, text
 
 __all__ = ["PI", "pi"]
-
-Record = Mapping[str, Any]
-Block = dict[str, Any]
-
-_STOPS = {
-    "stop": "end_turn",
-    "toolUse": "tool_use",
-    "length": "length",
-    "aborted": "cancelled",
-    "error": "error",
-}
-_USAGE = {
-    "input": "input_tokens",
-    "output": "output_tokens",
-    "cacheRead": "cache_read_tokens",
-    "cacheWrite": "cache_write_tokens",
-}
 
 
 def pi(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
     """Turn one session into the operations of a recording, the header first. O(size)."""
     transcript = Transcript()
     yield transcript.header(name, "Imported from a session of pi.")
+    last = ""
     for number, record in values(lines, name):
         told = mapping(record)
         transcript.at(str(number), milliseconds(told.get("timestamp")))
-        message = mapping(told.get("message"))
-        write = _ROLES.get(text(message.get("role")))
-        if told.get("type") == "message" and write is not None:
-            yield from write(transcript, message)
+        if last and told.get("parentId", last) != last:
+            yield from _rewind(transcript, number, told)
+        if "parentId" in told:
+            last = text(told.get("id"))
+        write = _TYPES.get(text(told.get("type")))
+        if write is None or not isinstance(record, dict):
+            yield from _keep(transcript, record)
         else:
-            kept = record if isinstance(record, dict) else {"value": record}
-            yield transcript.kept(f"pi/{text(told.get('type')) or 'odd'}", kept)
+            yield from write(transcript, told, number)
     yield transcript.finish()
 
 
-def _user(transcript: Transcript, message: Record) -> Iterator[Operation]:
-    yield from transcript.user(_blocks(message))
+def _keep(transcript: Transcript, record: object) -> Iterator[Operation]:
+    told = record if isinstance(record, dict) else {"value": record}
+    yield transcript.kept(f"pi/{text(told.get('type')) or 'odd'}", told)
 
 
-def _assistant(transcript: Transcript, message: Record) -> Iterator[Operation]:
-    told = text(message.get("stopReason"))
-    stop = _STOPS.get(told, "other") if told else None
-    more = {key: message[key] for key in ("provider", "model", "errorMessage") if key in message}
-    yield from transcript.answer(
-        _blocks(message),
-        stop_reason=stop,
-        usage=_usage(message),
-        more=more | ({"stop_detail": told} if told else {}),
-    )
-    if stop == "end_turn":
-        yield from transcript.end_turn()
-    elif stop == "cancelled":
-        yield from transcript.end_turn("cancelled")
-    elif stop == "error":
-        error = {"name": "error", "message": text(message.get("errorMessage"))}
-        yield from transcript.end_turn("error", error)
+def _rewind(transcript: Transcript, number: int, record: Record) -> Iterator[Operation]:
+    """Say that what follows stands behind an earlier record."""
+    yield from transcript.end_turn("cancelled")
+    told = {"command_id": f"rewind-{number}"}
+    run = {**told, "name": "rewind", "to": record.get("parentId")}
+    yield transcript.event("command/run", run)
+    yield transcript.event("command/done", told)
 
 
-def _result(transcript: Transcript, message: Record) -> Iterator[Operation]:
-    details = message.get("details")
-    yield transcript.result(
-        text(message.get("toolCallId")),
-        _blocks(message),
-        is_error=message.get("isError") is True,
-        more={} if details is None else {"meta": {"details": details}},
-    )
+def _message(transcript: Transcript, record: Record, number: int) -> Iterator[Operation]:
+    message = mapping(record.get("message"))
+    write = ROLES.get(text(message.get("role")))
+    if write is None:
+        yield from _keep(transcript, record)
+    else:
+        yield from write(transcript, message, number)
 
 
-_ROLES = {"user": _user, "assistant": _assistant, "toolResult": _result}
+def _compaction(transcript: Transcript, record: Record, number: int) -> Iterator[Operation]:
+    compaction = {"compaction_id": f"compaction-{number}"}
+    rest = without(record, "summary", "type")
+    yield transcript.event("compaction/start", {**rest, **compaction})
+    summary = {**compaction, "text": text(record.get("summary"))}
+    yield transcript.event("compaction/summary", summary)
+    yield transcript.event("compaction/end", compaction)
 
 
-def _usage(message: Record) -> Block | None:
-    raw = mapping(message.get("usage"))
-    if not raw:
-        return None
-    return {ours: raw[theirs] for theirs, ours in _USAGE.items() if theirs in raw} | {"raw": raw}
+def _branch(transcript: Transcript, record: Record, _number: int) -> Iterator[Operation]:
+    """Write what the model is told of a way that was left."""
+    more = without(record, "summary", "type")
+    said = [text_block(text(record.get("summary")))]
+    yield transcript.message(said, source={"kind": "branch-summary"}, more=more)
 
 
-def _blocks(message: Record) -> list[Block]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return [text_block(content)]
-    return [_block(mapping(part)) for part in array(content)]
+def _info(transcript: Transcript, record: Record, _number: int) -> Iterator[Operation]:
+    title = text(record.get("name"))
+    if title:
+        yield transcript.event("conversation/title", {"title": title})
+    else:
+        yield from _keep(transcript, record)
 
 
-def _block(part: Record) -> Block:
-    kind = part.get("type")
-    if kind == "text":
-        return text_block(text(part.get("text")))
-    if kind == "thinking":
-        signature = part.get("thinkingSignature")
-        made: Block = {"type": "reasoning", "text": text(part.get("thinking"))}
-        return made | ({"signature": signature} if isinstance(signature, str) else {})
-    if kind == "toolCall":
-        named = {"call_id": text(part.get("id")) or "call", "name": text(part.get("name"))}
-        arguments = arguments_text(part.get("arguments"))
-        return {"type": "tool-call", **named, "arguments": arguments}
-    if kind == "image" and isinstance(part.get("data"), str):
-        media = text(part.get("mimeType")) or "image/*"
-        return {"type": "file", "media_type": media, "data": part["data"]}
-    return {"type": "provider", "provider": "pi", "raw": dict(part)}
+_TYPES = {
+    "message": _message,
+    "compaction": _compaction,
+    "branch_summary": _branch,
+    "custom_message": custom,
+    "session_info": _info,
+}
 
 
 def _recognises(sample: Sample) -> bool:

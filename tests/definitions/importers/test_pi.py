@@ -75,3 +75,71 @@ def test_odd_records_are_kept() -> None:
     operations = imported(7, {"type": "model_change"}, message("system", text("x")))
     assert len(events(operations, "pi/odd") + events(operations, "pi/model_change")) == 2
     assert len(events(operations, "pi/message")) == 1
+
+
+def entry(kind: str, own: str, parent: str | None, **fields: Any) -> Json:
+    return {"type": kind, "id": own, "parentId": parent, **fields}
+
+
+def said(own: str, parent: str | None, role: str, *content: Json, **fields: Any) -> Json:
+    return message(role, *content, **fields) | {"id": own, "parentId": parent}
+
+
+def test_a_record_behind_an_earlier_one_is_a_rewind_and_both_ways_stay() -> None:
+    operations = imported(
+        {"type": "session", "id": "s", "cwd": "/p"},
+        said("a", None, "user", text("Go")),
+        said("b", "a", "assistant", CALL, stopReason="toolUse"),
+        said("c", "a", "assistant", text("Other"), stopReason="stop"),
+        said("d", "c", "user", text("On")),
+        entry("branch_summary", "e", None, fromId="d", summary="Went on."),
+    )
+    runs = events(operations, "command/run")
+    assert [(each["name"], each["to"]) for each in runs] == [("rewind", "a"), ("rewind", None)]
+    assert len(events(operations, "assistant/message")) == 2
+    reasons = [each["reason"] for each in events(operations, "turn/end")]
+    assert reasons == ["cancelled", "completed", "cancelled"]
+    left = events(operations, "user/message")[-1]
+    assert left["content"] == [text("Went on.")]
+    assert left["source"] == {"kind": "branch-summary"}
+
+
+def test_compactions_titles_and_what_extensions_tell_the_model() -> None:
+    operations = imported(
+        entry("compaction", "a", None, summary="Read a.", tokensBefore=9),
+        entry("session_info", "b", "a", name="Reading"),
+        entry("session_info", "c", "b"),
+        entry("custom_message", "d", "c", customType="notes", content="Mind", display=True),
+        said("e", "d", "custom", text("this"), customType="notes"),
+    )
+    assert events(operations, "compaction/start")[0]["tokensBefore"] == 9
+    assert events(operations, "compaction/summary")[0]["text"] == "Read a."
+    assert len(events(operations, "compaction/end")) == 1
+    assert events(operations, "conversation/title") == [{"title": "Reading"}]
+    assert len(events(operations, "pi/session_info")) == 1
+    first, second = events(operations, "user/message")
+    assert (first["content"], first["display"]) == ([text("Mind")], True)
+    assert first["source"] == second["source"] == {"kind": "notes"}
+
+
+@pytest.mark.parametrize(
+    ("ended", "failed"),
+    [({"exitCode": 0}, False), ({"exitCode": 1}, True), ({"cancelled": True}, True)],
+)
+def test_what_a_person_ran_is_a_command(ended: Json, failed: bool) -> None:
+    operations = imported(message("bashExecution", command="ls", output="a", **ended))
+    (run,) = events(operations, "command/run")
+    (done,) = events(operations, "command/done")
+    assert (run["name"], run["arguments"], done["output"]) == ("bash", "ls", "a")
+    assert done.get("is_error", False) is failed
+
+
+def test_what_has_no_counterpart_keeps_its_name() -> None:
+    operations = imported(
+        message("user", text("Go"), origin="queue"),
+        message("assistant", {**CALL, "note": "n"}, stopReason="toolUse", api="x", model="m"),
+    )
+    assert events(operations, "user/message")[0]["origin"] == "queue"
+    (answer,) = events(operations, "assistant/message")
+    assert (answer["api"], answer["model"], answer["stop_detail"]) == ("x", "m", "toolUse")
+    assert answer["content"][0]["note"] == "n"
