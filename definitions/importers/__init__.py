@@ -18,6 +18,7 @@ from definitions.importers.acp import ACP
 from definitions.importers.ag_ui import AG_UI
 from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
 from definitions.importers.codex import CODEX
+from definitions.importers.codex_tui_log import CODEX_TUI
 from definitions.importers.dsh_session import DSH_SESSION
 from definitions.importers.errors import ImportFault
 from definitions.importers.gemini_cli import GEMINI_CLI
@@ -38,6 +39,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "claude-code": CLAUDE_CODE,
         "claude-code-wrapped": CLAUDE_CODE_WRAPPED,
         "codex": CODEX,
+        "codex-tui-log": CODEX_TUI,
         "dsh-session": DSH_SESSION,
         "exchange": EXCHANGE,
         "gemini-cli": GEMINI_CLI,

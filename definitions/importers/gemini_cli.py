@@ -21,6 +21,12 @@ __all__ = ["GEMINI_CLI", "gemini_cli"]
 Record = Mapping[str, Any]
 
 _FAILED = frozenset({"error", "cancelled"})
+_CANCELLED = "Request cancelled."
+"""What the program says to a person who stopped it, and to nobody else."""
+_TOLD = frozenset(
+    {"id", "timestamp", "type", "content", "parts", "thoughts", "toolCalls", "tokens"}
+)
+_TOLD_OF_CALL = frozenset({"id", "name", "args", "result", "resultDisplay"})
 
 
 def gemini_cli(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
@@ -38,8 +44,8 @@ def gemini_cli(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation
         )
         kind = text(message.get("type"))
         if kind == "user":
-            yield from transcript.user(_said(message))
-        elif kind == "gemini":
+            yield from transcript.user(_said(message), more=_rest(message))
+        elif kind in ("gemini", "model"):
             yield from _answer(transcript, message, number)
         elif kind == "error":
             error = {"name": "error", "message": _text(message)}
@@ -48,6 +54,8 @@ def gemini_cli(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation
         else:
             kept = message or {"value": told}
             yield transcript.kept(f"gemini-cli/{kind or 'odd'}", kept)
+            if kind == "info" and _text(message).strip() == _CANCELLED:
+                yield from transcript.end_turn("cancelled")
     yield transcript.finish()
 
 
@@ -55,8 +63,7 @@ def _answer(transcript: Transcript, message: Record, number: int) -> Iterator[Op
     calls = [mapping(each) for each in array(message.get("toolCalls"))]
     ids = [text(call.get("id")) or f"call-{number}.{at}" for at, call in enumerate(calls)]
     blocks = [*map(_thought, array(message.get("thoughts")))]
-    if said := _text(message):
-        blocks.append(text_block(said))
+    blocks += [block for block in _said(message) if block != text_block("")]
     for call_id, call in zip(ids, calls, strict=True):
         arguments = arguments_text(call.get("args", {}))
         named = {"call_id": call_id, "name": text(call.get("name"))}
@@ -64,7 +71,7 @@ def _answer(transcript: Transcript, message: Record, number: int) -> Iterator[Op
     yield from transcript.answer(
         blocks,
         usage=usage_of(message.get("tokens")),
-        more={"model": message["model"]} if "model" in message else {},
+        more=_rest(message),
     )
     for call_id, call in zip(ids, calls, strict=True):
         yield from _result(transcript, call_id, call)
@@ -83,7 +90,9 @@ def _result(transcript: Transcript, call_id: str, call: Record) -> Iterator[Oper
     if not content and isinstance(shown, str):
         content = [text_block(shown)]
     failed = status in _FAILED or any(is_error for _, _, is_error in found)
-    meta = {} if shown is None else {"meta": {"display": shown}}
+    about = {key: each for key, each in call.items() if key not in _TOLD_OF_CALL}
+    about |= {} if shown is None else {"display": shown}
+    meta = {"meta": about} if about else {}
     yield transcript.result(call_id, content, is_error=failed, more=meta)
 
 
@@ -94,10 +103,16 @@ def _thought(thought: object) -> Block:
 
 
 def _said(message: Record) -> list[Block]:
-    content = message.get("content")
+    """Give what a message says: one text, or parts, which older sessions call so."""
+    content = message.get("content", message.get("parts"))
     if isinstance(content, str):
         return [text_block(content)]
     return answer_blocks(content, "part")
+
+
+def _rest(message: Record) -> Block:
+    """Give what has no counterpart; it keeps its name."""
+    return {key: each for key, each in message.items() if key not in _TOLD}
 
 
 def _text(message: Record) -> str:

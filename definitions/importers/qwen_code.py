@@ -13,7 +13,7 @@ from definitions.importers.parts import answer_blocks, results, usage_of
 from definitions.importers.reading import several
 from definitions.importers.times import milliseconds
 from definitions.importers.transcript import Operation, Transcript, text_block
-from definitions.providers.reading import mapping, text
+from definitions.providers.reading import array, mapping, text
 
 __all__ = ["QWEN_CODE", "qwen_code"]
 
@@ -36,16 +36,30 @@ def _user(transcript: Transcript, record: Record, minted: str) -> Iterator[Opera
     parts = mapping(record.get("message")).get("parts")
     shown = text(mapping(record.get("systemPayload")).get("displayText"))
     blocks = [text_block(shown)] if shown else answer_blocks(parts, minted)
+    more = _beside(record, shown)
     subtype = text(record.get("subtype"))
     if subtype == "mid_turn_user_message" and transcript.is_in_turn:
         message_id = f"steering-{minted}"
         queue = {"queue": "next-step", "added": [message_id], "claimed": [message_id]}
         yield transcript.event("inbox/spliced", queue)
-        yield transcript.message(blocks, message_id=message_id)
+        yield transcript.message(blocks, message_id=message_id, more=more)
     elif subtype in ("", "mid_turn_user_message"):
-        yield from transcript.user(blocks, message_id=text(record.get("uuid")) or None)
+        message_id = text(record.get("uuid"))
+        yield from transcript.user(blocks, message_id=message_id or None, more=more)
     else:
-        yield transcript.message(blocks, source={"kind": subtype})
+        yield transcript.message(blocks, source={"kind": subtype}, more=more)
+
+
+def _beside(record: Record, shown: str) -> dict[str, Any]:
+    """Give what the model was told beside what a person sees of a prompt."""
+    parts = mapping(record.get("message")).get("parts")
+    payload = {
+        key: each
+        for key, each in mapping(record.get("systemPayload")).items()
+        if key != "displayText"
+    }
+    more = {"systemPayload": payload} if payload else {}
+    return more | ({"parts": parts} if shown and parts != [{"text": shown}] else {})
 
 
 def _assistant(transcript: Transcript, record: Record, minted: str) -> Iterator[Operation]:
@@ -73,11 +87,40 @@ def _other(transcript: Transcript, record: Record, minted: str) -> Iterator[Oper
         yield transcript.event("conversation/title", {"title": title})
         return
     kind = text(record.get("subtype")) or text(record.get("type")) or "odd"
-    yield transcript.kept(f"qwen-code/{kind}", record)
+    if kind == "chat_compression":
+        yield from _compaction(transcript, payload, minted)
+    elif kind == "slash_command":
+        yield from _command(transcript, payload, minted)
+    else:
+        yield transcript.kept(f"qwen-code/{kind}", record)
     if kind == "rewind":
-        command = {"command_id": f"rewind-{minted}", "name": "rewind"}
-        yield transcript.event("command/run", command)
-        yield transcript.event("command/done", {"command_id": command["command_id"]})
+        yield from transcript.end_turn("cancelled")
+        command = {"command_id": f"rewind-{minted}"}
+        run = {**command, "name": "rewind", "to": payload.get("targetUuid")}
+        yield transcript.event("command/run", run)
+        yield transcript.event("command/done", command)
+
+
+def _compaction(transcript: Transcript, payload: Record, minted: str) -> Iterator[Operation]:
+    """Write that the history was made short; it begins with its summary then."""
+    compaction = {"compaction_id": f"compaction-{minted}"}
+    yield transcript.event("compaction/start", {**payload, **compaction})
+    first = next(iter(array(payload.get("compressedHistory"))), None)
+    said = "".join(text(mapping(part).get("text")) for part in array(mapping(first).get("parts")))
+    yield transcript.event("compaction/summary", {**compaction, "text": said})
+    yield transcript.event("compaction/end", compaction)
+
+
+def _command(transcript: Transcript, payload: Record, minted: str) -> Iterator[Operation]:
+    """Write a command of a person: what was typed, or what was shown for it, behind that."""
+    if payload.get("phase") == "result":
+        yield transcript.kept("qwen-code/slash_command", payload)
+        return
+    command = {"command_id": f"command-{minted}"}
+    name, _, arguments = text(payload.get("rawCommand")).strip().lstrip("/").partition(" ")
+    run = {**command, "name": name, **({"arguments": arguments} if arguments else {})}
+    yield transcript.event("command/run", run)
+    yield transcript.event("command/done", command)
 
 
 _TYPES = {"user": _user, "assistant": _assistant, "tool_result": _result}

@@ -178,6 +178,7 @@ READ = {
     "claude-code",
     "claude-code-wrapped",
     "codex",
+    "codex-tui-log",
     "cohere-v2",
     "dsh-session",
     "exchange",

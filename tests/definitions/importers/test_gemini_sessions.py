@@ -134,3 +134,61 @@ def test_records_that_were_glued_together() -> None:
     assert said(half) == ["a", "b"]
     with pytest.raises(ImportFault, match=r"^q:2: line: expected a JSON value"):
         list(QWEN_CODE([b"{}\n", b'{"type": \n', b"{}\n"], name="q"))
+
+
+def test_answers_in_parts_and_turns_that_a_person_stopped() -> None:
+    operations = session(
+        {"type": "user", "content": "Go", "displayContent": "go"},
+        {"type": "model", "parts": [{"text": "Hm", "thought": True}, {"text": "Done."}]},
+        {"type": "user", "content": "More"},
+        {"type": "info", "content": "Request cancelled."},
+    )
+    assert events(operations, "assistant/message")[0]["content"] == [
+        {"type": "reasoning", "text": "Hm"},
+        {"type": "text", "text": "Done."},
+    ]
+    assert events(operations, "user/message")[0]["displayContent"] == "go"
+    ends = [each["reason"] for each in events(operations, "turn/end")]
+    assert ends == ["completed", "cancelled"]
+
+
+def test_what_is_said_of_a_call_besides_stands_with_its_result() -> None:
+    call = {"id": "c1", "name": "look", "status": "success", "displayName": "Look"}
+    operations = session({"type": "gemini", "content": "", "toolCalls": [call]})
+    (answer,) = events(operations, "assistant/message")
+    assert [block["type"] for block in answer["content"]] == ["tool-call"]
+    (result,) = events(operations, "tool/result")
+    assert result["meta"] == {"status": "success", "displayName": "Look"}
+
+
+def test_what_the_model_was_told_beside_a_prompt_is_not_lost() -> None:
+    told = {"text": "<context>hook</context>"}
+    operations = lines(
+        record("user", {"text": "Go"}, told, systemPayload={"displayText": "Go", "hook": "h"}),
+        record("user", {"text": "On"}, systemPayload={"displayText": "On"}),
+    )
+    first, second = events(operations, "user/message")
+    assert first["parts"] == [{"text": "Go"}, told]
+    assert first["systemPayload"] == {"hook": "h"}
+    assert "parts" not in second
+    assert "systemPayload" not in second
+
+
+def test_commands_compressions_and_rewinds_of_qwen() -> None:
+    payload = {"compressedHistory": [{"role": "user", "parts": [{"text": "Read a."}]}]}
+    typed = {"phase": "invocation", "rawCommand": "/model fast"}
+    shown = {"phase": "result", "rawCommand": "/model fast"}
+    operations = lines(
+        record("user", {"text": "Go"}),
+        record("system", subtype="rewind", systemPayload={"targetUuid": "u"}),
+        record("system", subtype="slash_command", systemPayload=typed),
+        record("system", subtype="slash_command", systemPayload=shown),
+        record("system", subtype="chat_compression", systemPayload=payload),
+    )
+    rewind, command = events(operations, "command/run")
+    assert (rewind["name"], rewind["to"]) == ("rewind", "u")
+    assert (command["name"], command["arguments"]) == ("model", "fast")
+    assert len(events(operations, "command/done")) == 2
+    assert events(operations, "turn/end") == [{"turn": 1, "reason": "cancelled"}]
+    assert events(operations, "compaction/summary")[0]["text"] == "Read a."
+    assert len(events(operations, "compaction/end")) == 1
