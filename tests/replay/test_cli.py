@@ -56,6 +56,14 @@ def message(seq: int, text: str = "hi") -> dict[str, Any]:
     return {"op": "append", "event": {"seq": seq, "type": "user/message", "data": data}}
 
 
+@pytest.fixture(autouse=True)
+def interruptible() -> Iterator[None]:
+    """Ctrl-C means what it means in a terminal, also where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def ask(capsys: pytest.CaptureFixture[str]) -> Asked:
     def run(*argv: object) -> tuple[int, str, str]:
