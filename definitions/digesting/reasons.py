@@ -40,10 +40,11 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "first-title": "the listing has a title of a call for its name, which another one replaced",
         "beside": "the listing leaves out calls of the conversations beside the main one",
         "same-id": "the listing counts calls that share an id as one",
-        "returned": "the listing counts the calls alone that have a result",
+        "only-asked": "the listing leaves out a call that is only asked leave for",
         "told-again": "the listing counts a call each time that the file tells it",
         "told-whole": "the listing counts the calls alone that came in pieces",
-        "lines-for-a-shell": "the listing leaves out actions without an id, such as a shell's line",
+        "without-id": "the listing leaves out actions that have no id, such as a line for a shell",
+        "own-words": "the listing finds no calls where a format has words of its own for them",
         # of what a client sent back
         "other-loop": "the requests behind it belong to another conversation or another try",
         "not-sent-back": "the client left it out, or put something of its own in its place",

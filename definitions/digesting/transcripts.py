@@ -24,6 +24,7 @@ _READ_ELSEWHERE = frozenset({"dsh-session", "exchange", "model-stream"})
 _SAMPLE_VALUES = 20
 _NO_ID = "None"
 _CALLS = "tool_calls"
+_SPELLED = ("tool_use", "toolCall", "function_call")
 
 
 class _Call(Struct):
@@ -33,7 +34,9 @@ class _Call(Struct):
     title: str = ""
     is_beside: bool = False
     is_streamed: bool = False
-    has_result: bool = False
+    is_child: bool = False
+    was_asked: bool = False
+    ran_by_provider: bool = False
 
 
 class _Read:
@@ -61,8 +64,8 @@ class _Read:
                     self._call(block, is_beside)
         elif kind == "tool/call":
             self._call(data, is_beside)
-        elif kind == "tool/result" and data["call_id"] in self.calls:
-            self.calls[data["call_id"]].has_result = True
+        elif kind == "permission/request" and data["call_id"] in self.calls:
+            self.calls[data["call_id"]].was_asked = True
 
     def _call(self, data: Mapping[str, Any], is_beside: bool) -> _Call:
         call_id = data["call_id"]
@@ -71,6 +74,8 @@ class _Read:
             self.ids.setdefault(str(theirs), []).append(call_id)
         known = self.calls.setdefault(call_id, _Call("", is_beside=is_beside))
         known.name = data.get("name") or known.name
+        known.is_child |= "parent_call_id" in data
+        known.ran_by_provider |= data.get("ran_by") == "provider"
         known.title = str(data.get("title") or known.title)
         return known
 
@@ -124,15 +129,17 @@ def _naming(call_id: str, name: str, calls: Sequence[_Call], data: bytes) -> str
 
 def _counting(found: _Read, row: Row, data: bytes) -> str:
     """Give the word for another way of counting that comes to the listing's number."""
-    calls, total = found.calls, len(found.calls)
-    streamed, tellings = sum(call.is_streamed for call in calls.values()), _tellings(data)
+    calls, total, tellings = found.calls.values(), len(found.calls), _tellings(data)
     ways = {
-        "beside": sum(not call.is_beside for call in calls.values()),
-        "returned": sum(call.has_result for call in calls.values()),
+        "beside": sum(not call.is_beside for call in calls),
+        "nested": sum(not call.is_child for call in calls),
+        "only-asked": sum(not call.was_asked for call in calls),
         "same-id": len(found.ids),
-        "told-whole": streamed or total,
+        "ran-by-provider": sum(not call.ran_by_provider for call in calls),
+        "told-whole": sum(call.is_streamed for call in calls) or total,
         "told-again": max(tellings, total),
-        "lines-for-a-shell": sum(call_id.encode() in data for call_id in calls),
+        "without-id": sum(call_id.encode() in data for call_id in found.calls),
+        "own-words": total if tellings or _has_calls(data) else 0,
     }
     return next((kind for kind, count in ways.items() if count == row.count), "")
 
@@ -141,6 +148,11 @@ def _tellings(data: bytes) -> int:
     """Count the calls in all lists that are named as those of an answer, wherever they stand."""
     told = (each.get(_CALLS) for each in _objects(data))
     return sum(len(calls) for calls in told if isinstance(calls, list))
+
+
+def _has_calls(data: bytes) -> bool:
+    """Whether there is a call that is spelled as several formats do."""
+    return any(each.get("type") in _SPELLED for each in _objects(data))
 
 
 def _objects(data: bytes) -> Iterator[Mapping[str, Any]]:

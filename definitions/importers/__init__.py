@@ -16,13 +16,22 @@ from types import MappingProxyType
 from assembler.plugins import Importer
 from definitions.importers.acp import ACP
 from definitions.importers.ag_ui import AG_UI
+from definitions.importers.antigravity import ANTIGRAVITY
 from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
 from definitions.importers.codex import CODEX
 from definitions.importers.codex_tui_log import CODEX_TUI
+from definitions.importers.copilot import COPILOT
+from definitions.importers.cursor import CURSOR
+from definitions.importers.droid import DROID
 from definitions.importers.dsh_session import DSH_SESSION
+from definitions.importers.dsh_stream import DSH_STREAM
 from definitions.importers.errors import ImportFault
 from definitions.importers.gemini_cli import GEMINI_CLI
+from definitions.importers.grok import GROK
+from definitions.importers.hermes import HERMES
+from definitions.importers.kimi import KIMI
 from definitions.importers.model_answers import EXCHANGE, MODEL_STREAM
+from definitions.importers.openclaw import OPENCLAW
 from definitions.importers.openhands import OPENHANDS
 from definitions.importers.openhands_log import OPENHANDS_LOG
 from definitions.importers.pi import PI
@@ -36,14 +45,23 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
         "acp": ACP,
         "ag-ui": AG_UI,
+        "antigravity": ANTIGRAVITY,
         "claude-code": CLAUDE_CODE,
         "claude-code-wrapped": CLAUDE_CODE_WRAPPED,
         "codex": CODEX,
         "codex-tui-log": CODEX_TUI,
+        "copilot": COPILOT,
+        "cursor": CURSOR,
+        "droid": DROID,
         "dsh-session": DSH_SESSION,
+        "dsh-stream": DSH_STREAM,
         "exchange": EXCHANGE,
         "gemini-cli": GEMINI_CLI,
+        "grok": GROK,
+        "hermes": HERMES,
+        "kimi": KIMI,
         "model-stream": MODEL_STREAM,
+        "openclaw": OPENCLAW,
         "openhands": OPENHANDS,
         "openhands-llm-log": OPENHANDS_LOG,
         "pi": PI,

@@ -121,6 +121,12 @@ class Log:
         event = {"seq": self.seq, "type": kind, **self._time(), "data": data}
         return {"op": "append", "event": event}
 
+    def aside(self, kind: str, data: Data) -> Operation:
+        """Append an event of what is no record of the log, so the log does not count it."""
+        self.seq += 1
+        event = {"seq": self.seq, "type": kind, **self._time(), "data": data}
+        return {"op": "append", "event": event}
+
     def delta(self, attempt: Attempt, kind: str, told: Data, rest: Data) -> Operation:
         turn, step = attempt.place
         where = {"attempt": attempt.name, "number": attempt.number, "turn": turn, "step": step}

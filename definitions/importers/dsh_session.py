@@ -28,7 +28,7 @@ from definitions.importers.halves import mended
 from definitions.importers.reading import Fields, read
 from definitions.quiet import QUIET_TYPES
 
-__all__ = ["DSH_SESSION", "QUIET_TYPES", "dsh_session"]
+__all__ = ["DSH_SESSION", "QUIET_TYPES", "dsh_session", "said"]
 
 _HANDLERS = {**RECORDS, **MESSAGES, **CALLS, **CHUNKS}
 
@@ -50,10 +50,15 @@ def dsh_session(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operatio
     }
     log = Log()
     for record in map(Record.of, chain([first], found)):
-        log.count(record)
-        for operation in _HANDLERS.get(record.type, kept)(log, record):
-            yield mended(operation) if record.halves else operation
+        yield from said(log, record)
     yield from log.settle_finished()
+
+
+def said(log: Log, record: Record) -> Iterator[Operation]:
+    """Say the next record of a log, whichever way it came."""
+    log.count(record)
+    for operation in _HANDLERS.get(record.type, kept)(log, record):
+        yield mended(operation) if record.halves else operation
 
 
 def _no_log(name: str, first: Fields | None) -> ImportFault:

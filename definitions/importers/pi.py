@@ -10,7 +10,8 @@ written in general (`transcript`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeAlias
 
 from assembler.plugins import Importer, Sample
 from definitions.importers.pi_messages import ROLES, Record, custom, without
@@ -19,32 +20,57 @@ from definitions.importers.times import milliseconds
 from definitions.importers.transcript import Operation, Transcript, text_block
 from definitions.providers.reading import mapping, text
 
-__all__ = ["PI", "pi"]
+__all__ = ["PI", "Writer", "is_openclaw", "pi", "session"]
+
+Writer: TypeAlias = Callable[[Transcript, Record, int], Iterator[Operation]]
+"""Writes the record of a line."""
 
 
 def pi(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
     """Turn one session into the operations of a recording, the header first. O(size)."""
+    yield from session("pi", "Imported from a session of pi.", lines, name)
+
+
+def session(
+    agent: str,
+    about: str,
+    lines: Iterable[bytes | str],
+    name: str,
+    other: Writer | None = None,
+) -> Iterator[Operation]:
+    """Do the same for an `agent` that keeps its sessions as pi does.
+
+    `other` writes the records that are none of pi's; without it they are kept. The sessions of an
+    agent that has such records are no trees: its records name parents that are no records.
+    """
     transcript = Transcript()
-    yield transcript.header(name, "Imported from a session of pi.")
+    yield transcript.header(name, about)
     last = ""
     for number, record in values(lines, name):
         told = mapping(record)
         transcript.at(str(number), milliseconds(told.get("timestamp")))
-        if last and told.get("parentId", last) != last:
+        if other is None and last and told.get("parentId", last) != last:
             yield from _rewind(transcript, number, told)
         if "parentId" in told:
             last = text(told.get("id"))
-        write = _TYPES.get(text(told.get("type")))
+        write = _writer(told) or other
         if write is None or not isinstance(record, dict):
-            yield from _keep(transcript, record)
+            kept = told or {"value": record}
+            yield transcript.kept(f"{agent}/{text(told.get('type')) or 'odd'}", kept)
         else:
             yield from write(transcript, told, number)
     yield transcript.finish()
 
 
-def _keep(transcript: Transcript, record: object) -> Iterator[Operation]:
-    told = record if isinstance(record, dict) else {"value": record}
-    yield transcript.kept(f"pi/{text(told.get('type')) or 'odd'}", told)
+def _writer(record: Record) -> Writer | None:
+    """Give what writes a record, None for one without a counterpart."""
+    kind = text(record.get("type"))
+    if kind == "message":
+        known = text(mapping(record.get("message")).get("role")) in ROLES
+        return _message if known else None
+    if kind == "session_info" and not text(record.get("name")):
+        return None
+    return _TYPES.get(kind)
 
 
 def _rewind(transcript: Transcript, number: int, record: Record) -> Iterator[Operation]:
@@ -58,11 +84,7 @@ def _rewind(transcript: Transcript, number: int, record: Record) -> Iterator[Ope
 
 def _message(transcript: Transcript, record: Record, number: int) -> Iterator[Operation]:
     message = mapping(record.get("message"))
-    write = ROLES.get(text(message.get("role")))
-    if write is None:
-        yield from _keep(transcript, record)
-    else:
-        yield from write(transcript, message, number)
+    yield from ROLES[text(message.get("role"))](transcript, message, number)
 
 
 def _compaction(transcript: Transcript, record: Record, number: int) -> Iterator[Operation]:
@@ -82,15 +104,10 @@ def _branch(transcript: Transcript, record: Record, _number: int) -> Iterator[Op
 
 
 def _info(transcript: Transcript, record: Record, _number: int) -> Iterator[Operation]:
-    title = text(record.get("name"))
-    if title:
-        yield transcript.event("conversation/title", {"title": title})
-    else:
-        yield from _keep(transcript, record)
+    yield transcript.event("conversation/title", {"title": text(record.get("name"))})
 
 
 _TYPES = {
-    "message": _message,
     "compaction": _compaction,
     "branch_summary": _branch,
     "custom_message": custom,
@@ -98,8 +115,27 @@ _TYPES = {
 }
 
 
+def is_openclaw(sample: Sample) -> bool:
+    """Whether a file that looks like pi's says that OpenClaw wrote it.
+
+    Its sessions are pi's, so only what it writes by itself tells them: its name in a record, in the
+    type of a record of its own, or as the provider of an answer that no model gave.
+    """
+    for record in sample.records:
+        named = text(record.get("agent")), text(mapping(record.get("message")).get("provider"))
+        custom = text(record.get("customType"))
+        begins = text(record.get("id")) if record.get("type") == "session" else ""
+        if not (begins or "parentId" in record):
+            continue
+        if "openclaw" in named or custom.startswith("openclaw") or begins.startswith("openclaw"):
+            return True
+    return False
+
+
 def _recognises(sample: Sample) -> bool:
     """Whether a file begins with a session and its model, or with messages as pi writes them."""
+    if is_openclaw(sample):
+        return False
     for record in sample.records:
         message = mapping(record.get("message"))
         if record.get("type") == "session" and "cwd" in record and "timestamp" in record:

@@ -57,7 +57,7 @@ AGAIN = {"messages": [{"role": "assistant", "tool_calls": [CALL]}]}
     ("kind", "file", "calls", "odd"),
     [
         ("told-again", run(acted("now", "c1"), **AGAIN), 2, 3),
-        ("lines-for-a-shell", run(acted("now", "c1"), acted("ls")), 1, 0),
+        ("without-id", run(acted("now", "c1"), acted("ls")), 1, 0),
         ("told-whole", events(snapshot=True), 1, 3),
     ],
 )
