@@ -44,7 +44,7 @@ def _step(transcript: Transcript, calls: Calls, record: Record, minted: str) -> 
     elif kind == "PLANNER_RESPONSE":
         plan = [*_thought(record), *blocks, *_calls(record, minted)]
         calls.wait(plan)
-        stop = "error" if record.get("status") in _ERRORS else None
+        stop = "error" if text(record.get("status")) in _ERRORS else None
         more = rest(record, *_SAID, "thinking", "tool_calls")
         yield from transcript.answer(plan, stop_reason=stop, more=more)
     elif kind and source == "MODEL":
@@ -74,7 +74,7 @@ def _did(transcript: Transcript, calls: Calls, record: Record, minted: str) -> I
         yield from transcript.call(call_id, text(record.get("type")).lower(), "{}")
     meta = rest(record, "source", "created_at", "content")
     content = blocks_of(record.get("content"), "antigravity")
-    is_error = record.get("status") in _ERRORS
+    is_error = text(record.get("status")) in _ERRORS
     yield transcript.result(call_id, content, is_error=is_error, more={"meta": meta})
 
 

@@ -77,7 +77,7 @@ def blocks_of(content: object, provider: str, minted: str = "call") -> list[Bloc
     return [
         _block(part, provider, f"{minted}.{at}")
         for at, part in found
-        if mapping(part).get("type") not in _RESULTS
+        if text(mapping(part).get("type")) not in _RESULTS
     ]
 
 
@@ -85,7 +85,7 @@ def _block(told: object, provider: str, minted: str) -> Block:
     if isinstance(told, str):
         return text_block(text(told))
     part = mapping(told)
-    kind = part.get("type")
+    kind = text(part.get("type"))
     if kind in _CALLS:
         return call_of(part, minted)
     if kind in ("thinking", "reasoning", "think"):
@@ -151,7 +151,7 @@ def results_of(content: object, provider: str) -> list[Result]:
             part.get("is_error") is True,
         )
         for part in parts
-        if part.get("type") in _RESULTS
+        if text(part.get("type")) in _RESULTS
     ]
 
 

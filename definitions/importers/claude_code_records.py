@@ -84,7 +84,7 @@ class Chat:
             yield from self._assistant(record, message)
         elif kind == "user" and isinstance(message, dict):
             yield from self._user(record, message)
-        elif kind in _BESIDE_A_MESSAGE:
+        elif text(kind) in _BESIDE_A_MESSAGE:
             self._at(record)
             yield self._keep(record)
         else:

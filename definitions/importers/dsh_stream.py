@@ -18,7 +18,9 @@ from attrs import define
 from assembler.plugins import Importer, Sample
 from definitions.importers.dsh_log import Log, Operation, Record
 from definitions.importers.dsh_session import said
+from definitions.importers.halves import mended
 from definitions.importers.reading import Fields, Line, read, written
+from definitions.providers.reading import text
 
 __all__ = ["DSH_STREAM", "dsh_stream"]
 
@@ -67,7 +69,7 @@ class _Client:
             kind, told = line.fields.text("type"), line.fields
         if kind in _EVENTS:
             record = Record.of(Line(told.inner("event"), line.text))
-            yield from self._event(told.text("sessionId"), record)
+            yield from self._event(mended(told.text("sessionId")), record)
         else:
             yield from self._aside(kind, told)
 
@@ -106,9 +108,9 @@ class _Client:
     def _aside(self, kind: str, told: Fields) -> Iterator[Operation]:
         """Say what is no event of a session, in the conversation that it speaks of."""
         session = told.values.get("parentSessionId", told.values.get("sessionId"))
-        session = session if isinstance(session, str) else ""
-        child = told.values.get("childSessionId")
-        if kind == "subagent.started" and isinstance(child, str):
+        session = mended(text(session))
+        child = mended(text(told.values.get("childSessionId")))
+        if kind == "subagent.started" and child:
             self._starting.add(child)
         conversation = self._spoke.get(session) or next(iter(self._spoke.values()), None)
         if conversation is None:
@@ -116,13 +118,13 @@ class _Client:
             self._sessions[session] = [conversation]
             self._spoke[session] = conversation
             yield from self._header(conversation)
-        status = told.values.get("status")
+        status = text(told.values.get("status"))
         if kind == "session.status" and status in _AT_WORK:
             conversation.live = _AT_WORK[status]
             yield from conversation.told([{"op": "liveness", "live": conversation.live}])
         else:
             yield from conversation.told(
-                [conversation.log.aside(f"dsh-stream/{kind}", told.values)]
+                [conversation.log.aside(f"dsh-stream/{mended(kind)}", mended(told.values))]
             )
 
     def rest(self) -> Iterator[Operation]:
@@ -137,7 +139,7 @@ class _Client:
 def _recognises(sample: Sample) -> bool:
     """Whether a file begins with events of a session in one of the two envelopes."""
     for record in sample.records:
-        kind = record.get("method", record.get("type"))
+        kind = text(record.get("method", record.get("type")))
         told = record.get("params", record)
         if kind in _EVENTS and isinstance(told, dict) and isinstance(told.get("event"), dict):
             return "sessionId" in told
