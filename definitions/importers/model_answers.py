@@ -13,6 +13,7 @@ from assembler.codec import plain
 from assembler.plugins import Importer, Sample
 from definitions.answering import call_draft, ended
 from definitions.importers.errors import ImportFault
+from definitions.importers.halves import may_hold_halves, mended
 from definitions.importers.reading import read
 from definitions.importers.requests import Prompt, Returned, said_last
 from definitions.importers.transcript import Operation, Transcript
@@ -108,14 +109,15 @@ def exchange(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
         fields = line.fields
         if not isinstance(fields.values.get("request"), dict):
             raise fields.fault("request", "what a client sent, as an object")
-        response = fields.values.get("response")
+        told = mended(fields.values) if may_hold_halves(line.text) else fields.values
+        response = told.get("response")
         body = text(response).encode()
         found = format_of(_objects(body))
-        said = text(fields.values.get("format")).removesuffix(_WHOLE)
+        said = text(told.get("format")).removesuffix(_WHOLE)
         conversation.transcript.at(f"line-{fields.line}")
-        yield from conversation.say(said_last(fields.values["request"]))
+        yield from conversation.say(said_last(told["request"]))
         if found is None and said not in FORMATS:
-            yield conversation.transcript.kept("exchange/response", fields.values)
+            yield conversation.transcript.kept("exchange/response", told)
             continue
         yield from conversation.answer(found or said, body)
     yield conversation.transcript.finish()

@@ -88,3 +88,46 @@ def test_a_title_that_is_listed_for_a_name_has_a_word(name: str, kind: str) -> N
     columns = listed("f", format="", named=f"c1={name}", parsed="")
     found = digest("x/f", file.encode(), {key: str(each) for key, each in columns.items()})
     assert [(each.field, each.kind) for each in found.odd] == [("name of c1", kind)]
+
+
+def answered(**fields: Any) -> Json:
+    return {
+        "type": "assistant",
+        "content": "so",
+        "model_fingerprint": "f",
+        "tool_calls": [],
+        **fields,
+    }
+
+
+def chunked(kind: str, **data: Any) -> Json:
+    return {"type": kind, "id": kind, "timestamp": "", "parentId": None, "data": data}
+
+
+SEARCHED = {"type": "backend_tool_call", "kind": {"id": "w1", "tool_type": "search"}}
+ASKED = {"sessionId": "s", "toolCall": {"toolCallId": "c1", "kind": "edit"}, "options": []}
+
+
+@pytest.mark.parametrize(
+    ("kind", "file", "ours"),
+    [
+        ("ran-by-provider", json_lines(SEARCHED, answered()), 1),
+        ("only-asked", json_lines({"method": "requestPermission", "args": [ASKED]}), 1),
+        ("own-words", json_lines(chunked("tool.execution_start", toolCallId="c1")), 1),
+    ],
+)
+def test_calls_that_a_listing_leaves_out_have_a_word(kind: str, file: str, ours: int) -> None:
+    assert kinds(file, ours) == []
+    assert kinds(file, 0) == [kind]
+    assert kinds(file, 7) == [""]
+
+
+def test_the_calls_of_a_subagent_that_a_listing_leaves_out_are_nested() -> None:
+    asks = [{"toolCallId": "c1", "name": "task", "arguments": {}}]
+    inner = [{"toolCallId": "c2", "name": "now", "arguments": {}}]
+    file = json_lines(
+        chunked("assistant.message", content="", toolRequests=asks),
+        chunked("assistant.message", content="", toolRequests=inner, parentToolCallId="c1"),
+    )
+    assert kinds(file, 2) == []
+    assert kinds(file, 1) == ["nested"]

@@ -129,6 +129,12 @@ def test_an_answer_that_nobody_reads_is_kept() -> None:
     assert data(exchanged(odd), "exchange/response") == [odd]
 
 
+def test_half_characters_of_an_answer_that_nobody_reads_are_mended() -> None:
+    told = json.dumps({"request": {}, "response": "x", "note": "\ud83d"}).encode()
+    (kept,) = data(list(EXCHANGE([told], name="e.jsonl")), "exchange/response")
+    assert kept["note"] == "\ufffd"
+
+
 def test_what_is_no_exchange_is_one_line() -> None:
     with pytest.raises(ImportFault, match=r"^loop\.jsonl:1: request: expected what a client sent"):
         exchanged({"response": "x"})
