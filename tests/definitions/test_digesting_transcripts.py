@@ -104,7 +104,13 @@ def chunked(kind: str, **data: Any) -> Json:
     return {"type": kind, "id": kind, "timestamp": "", "parentId": None, "data": data}
 
 
+def received(kind: str, seq: int, **data: Any) -> Json:
+    event = {"type": kind, "seq": seq, "time": 0, "data": {"turn": 1, "step": 1, **data}}
+    return {"type": "session_event", "sessionId": "s", "event": event}
+
+
 SEARCHED = {"type": "backend_tool_call", "kind": {"id": "w1", "tool_type": "search"}}
+INNER = {"rootCallId": "c1", "parentCallId": "c1", "subCallId": "c1:code:1", "name": "now"}
 ASKED = {"sessionId": "s", "toolCall": {"toolCallId": "c1", "kind": "edit"}, "options": []}
 
 
@@ -122,7 +128,7 @@ def test_calls_that_a_listing_leaves_out_have_a_word(kind: str, file: str, ours:
     assert kinds(file, 7) == [""]
 
 
-def test_the_calls_of_a_subagent_that_a_listing_leaves_out_are_nested() -> None:
+def test_the_calls_of_a_subagent_that_a_listing_leaves_out_have_words() -> None:
     asks = [{"toolCallId": "c1", "name": "task", "arguments": {}}]
     inner = [{"toolCallId": "c2", "name": "now", "arguments": {}}]
     file = json_lines(
@@ -130,4 +136,10 @@ def test_the_calls_of_a_subagent_that_a_listing_leaves_out_are_nested() -> None:
         chunked("assistant.message", content="", toolRequests=inner, parentToolCallId="c1"),
     )
     assert kinds(file, 2) == []
-    assert kinds(file, 1) == ["nested"]
+    assert kinds(file, 1) == ["beside"]
+    nested = json_lines(
+        received("tool/call", 0, callId="c1", name="run", arguments="{}"),
+        received("tool/code-dispatch-start", 1, **INNER),
+    )
+    assert kinds(nested, 2) == []
+    assert kinds(nested, 1) == ["nested"]

@@ -89,6 +89,7 @@ def test_a_step_without_an_end_is_cancelled_but_its_calls_were_made() -> None:
     assert len(events(operations, "tool/call")) == 1
     ends = [each["reason"] for each in events(operations, "turn/end")]
     assert ends == ["interrupted", "interrupted"]
+    assert not [each for each in operations if "tail" in each]
 
 
 def test_a_step_that_the_file_leaves_open_may_go_on() -> None:
@@ -137,7 +138,7 @@ def test_turns_that_were_cancelled_or_ended() -> None:
         prompt(),
         {"type": "turn.cancel"},
         prompt("Else"),
-        {"type": "turn.ended", "turnId": 0, "reason": "failed"},
+        {"type": "turn.ended", "turnId": 0, "reason": "completed"},
         {"type": "turn.ended", "turnId": 1, "reason": "failed"},
     )
     ends = [each["reason"] for each in events(operations, "turn/end")]
