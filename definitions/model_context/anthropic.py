@@ -115,7 +115,8 @@ class _Writer:
         if kept is not None:
             call_id = named(block, "call_id")
             if call_id is None:
-                yield kept
+                if "tool_use_id" not in kept:  # else it is the result of nobody's call
+                    yield kept
             elif call_id in self._sent:
                 yield {**kept, "tool_use_id": self._ids.find(call_id)}
             return

@@ -187,10 +187,9 @@ def test_a_tool_of_anthropic_that_never_answered_is_left_out_unless_it_goes_on()
     assert len(given(log.user("well?"), "anthropic")[1]["content"]) == 1
 
 
-def test_a_result_of_anthropic_without_its_call_is_left_out() -> None:
-    log = (
-        Log().starts("go").says("So", raw("anthropic", FOUND, call_id="srv1"), provider="anthropic")
-    )
+@pytest.mark.parametrize("named", [{"call_id": "srv1"}, {}])
+def test_a_result_of_anthropic_without_its_call_is_left_out(named: dict[str, str]) -> None:
+    log = Log().starts("go").says("So", raw("anthropic", FOUND, **named), provider="anthropic")
     assert given(log, "anthropic")[1]["content"] == [{"type": "text", "text": "So"}]
 
 
