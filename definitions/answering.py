@@ -9,7 +9,7 @@ Not here: appending and settling (whoever drives), reading streams (`providers`)
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from assembler.engine.events import Draft, Event, Outcome
 from assembler.engine.values import Json, Object
 from definitions.events import named
-from definitions.providers import Call, Incident, Response, Why, call_data
+from definitions.providers import Call, Incident, Response, Why, call_data, message_data
 
 __all__ = [
     "CallIdsInUse",
@@ -116,18 +116,7 @@ def _withdrawn(call: Call, why: Why) -> Call:
 
 
 def _message(response: Response, turn: int, step: int, *, interrupted: bool = False) -> Draft:
-    data: dict[str, Any] = {
-        "turn": turn,
-        "step": step,
-        "message_id": response.message_id,
-        "content": response.content,
-        "stop_reason": response.stop_reason,
-        "provider": response.source,
-    }
-    if response.stop_detail is not None:
-        data["stop_detail"] = response.stop_detail
-    if response.usage is not None:
-        data["usage"] = response.usage
+    data = message_data(response, turn, step)
     if interrupted:
         data["interrupted"] = True
     return Draft("assistant/message", data)

@@ -18,6 +18,7 @@ from definitions.importers.acp import ACP
 from definitions.importers.ag_ui import AG_UI
 from definitions.importers.antigravity import ANTIGRAVITY
 from definitions.importers.claude_code import CLAUDE_CODE, CLAUDE_CODE_WRAPPED
+from definitions.importers.claude_code_stream import CLAUDE_CODE_STREAM
 from definitions.importers.codex import CODEX
 from definitions.importers.codex_tui_log import CODEX_TUI
 from definitions.importers.copilot import COPILOT
@@ -47,6 +48,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         "ag-ui": AG_UI,
         "antigravity": ANTIGRAVITY,
         "claude-code": CLAUDE_CODE,
+        "claude-code-stream": CLAUDE_CODE_STREAM,
         "claude-code-wrapped": CLAUDE_CODE_WRAPPED,
         "codex": CODEX,
         "codex-tui-log": CODEX_TUI,

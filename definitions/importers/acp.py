@@ -10,13 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from assembler.codec import plain
 from assembler.plugins import Importer, Sample
+from definitions.importers.agents import AgentTranscript
 from definitions.importers.reading import sequence
 from definitions.importers.times import milliseconds
-from definitions.importers.transcript import Operation, Transcript
+from definitions.importers.transcript import Operation
 from definitions.providers.acp_agent import AcpAgent
-from definitions.providers.agent import AgentDelta, AgentEvent, AgentPiece
 from definitions.providers.reading import array, is_object, mapping, text
 
 __all__ = ["ACP", "acp"]
@@ -28,51 +27,14 @@ _METHODS = {"sessionUpdate": "session/update", "requestPermission": "session/req
 _WRAPPERS = ("message", "payload", "data")
 """Where logs have the message, when something stands around it."""
 _TIMES = ("timestamp", "time", "ts", "at")
-_NAMED = {
-    "assistant/message": ("message_id", "read"),
-    "user/message": ("message_id", "read"),
-    "tool/call": ("call_id", "unfinished"),
-    "tool/result": ("call_id", "unfinished"),
-}
-"""Events that may wait for the end of a file: what names them, whatever brings them out, and what
-the end says of them (`tail`)."""
 
 
-class _Session:
+class _Session(AgentTranscript):
     """One session of a file: a conversation."""
 
     def __init__(self, name: str | None, conversation: str | None) -> None:
-        self.agent = AcpAgent(session=name, keeps_all=True)
-        self.transcript = Transcript(conversation)
-        self._beside = {} if conversation is None else {"conversation": conversation}
-
-    def write(self, pieces: Iterable[AgentPiece]) -> Iterator[Operation]:
-        for piece in pieces:
-            if isinstance(piece, AgentEvent):
-                yield self._event(piece)
-            elif isinstance(piece, AgentDelta):
-                told = {name: getattr(piece, name) for name in _DELTA}
-                yield {"op": "delta", **told, "data": plain(piece.data), **self._beside}
-            else:
-                told = {"attempt": piece.attempt, "outcome": piece.outcome.value}
-                yield {"op": "settle", **told, **self._beside}
-
-    def _event(self, piece: AgentEvent) -> Operation:
-        operation = self.transcript.event(piece.type, plain(piece.data))
-        if piece.type in _NAMED:
-            event = operation["event"]
-            event["id"] = f"{piece.type}/{event['data'][_NAMED[piece.type][0]]}"
-        return operation
-
-    def finish(self) -> Iterator[Operation]:
-        """Write what waited for more, and that nobody is there any more."""
-        for operation in self.write(self.agent.finish()):
-            kind = operation.get("event", {}).get("type")
-            yield {**operation, "tail": _NAMED.get(kind, ("", "read"))[1]}
-        yield self.transcript.finish()
-
-
-_DELTA = ("attempt", "number", "turn", "step", "type")
+        self.acp = AcpAgent(session=name, keeps_all=True)
+        super().__init__(self.acp, conversation)
 
 
 def acp(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
@@ -84,7 +46,7 @@ def acp(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
     first = _Session(None, None)
     sessions: dict[str, _Session] = {}
     last = first
-    yield first.transcript.header(name, about)
+    yield first.header(name, about)
     number = 0
     for _, value in sequence(lines, name):
         for message, time in _messages(value, None):
@@ -93,13 +55,12 @@ def acp(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
             if told and told not in sessions:
                 sessions[told] = first if not sessions else _Session(told, told)
                 if sessions[told] is not first:
-                    yield sessions[told].transcript.header(name, about)
-            waiting = [each for each in sessions.values() if each.agent.waits_for(message)]
+                    yield sessions[told].header(name, about)
+            waiting = [each for each in sessions.values() if each.acp.waits_for(message)]
             last = sessions[told] if told else next(iter(waiting), last)
-            last.transcript.at(str(number), time)
-            yield from last.write(last.agent.feed(message))
+            last.at(str(number), time)
+            yield from last.feed(message)
     for session in {id(each): each for each in (first, *sessions.values())}.values():
-        session.transcript.at("end")
         yield from session.finish()
 
 

@@ -20,7 +20,7 @@ from definitions.providers.ollama import Ollama
 from definitions.providers.openai_chat import OpenAIChat
 from definitions.providers.openai_responses import OpenAIResponses
 from definitions.providers.outcome import Call, Hint, Incident, Piece, Ran, Response, Why
-from definitions.providers.settling import call_data
+from definitions.providers.settling import call_data, message_data
 
 __all__ = [
     "ADAPTERS",
@@ -43,6 +43,7 @@ __all__ = [
     "Why",
     "adapter",
     "call_data",
+    "message_data",
 ]
 
 ADAPTERS: Mapping[str, type[Adapter]] = {

@@ -72,21 +72,32 @@ class AgentTurns:
 
     # -- turns and steps ---------------------------------------------------------------------
 
-    def user(self, content: Sequence[Block], message_id: str | None) -> None:
+    def user(
+        self,
+        content: Sequence[Block],
+        message_id: str | None,
+        source: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write a message to the agent: into a turn that nothing was said in yet, else a new one.
 
-        The turn before has ended.
+        The turn before has ended. `source` says who sent it, when no person did.
         """
         if self.step:
             self.end_turn("completed")
         self.begin_turn()
-        self.message(content, message_id)
+        self.message(content, message_id, source)
 
-    def message(self, content: Sequence[Block], message_id: str | None) -> None:
+    def message(
+        self,
+        content: Sequence[Block],
+        message_id: str | None,
+        source: Mapping[str, Any] | None = None,
+    ) -> None:
         """Write a message to the agent where the conversation stands."""
         self.begin_turn()
-        told = self._unique(message_id or f"user-{self.turn}")
-        self.event("user/message", {"message_id": told, "content": list(content)})
+        told = self.named(message_id or f"user-{self.turn}")
+        data = {"message_id": told, "content": list(content)}
+        self.event("user/message", data if source is None else {**data, "source": source})
 
     def begin_turn(self) -> None:
         if not self.is_in_turn:
@@ -199,7 +210,7 @@ class AgentTurns:
                 **(more or {}),
                 "turn": self.turn,
                 "step": self.step,
-                "message_id": self._unique(told or self.attempt),
+                "message_id": self.named(told or self.attempt),
                 "content": blocks,
                 "stop_reason": stop,
                 **({} if usage is None else {"usage": usage}),
@@ -208,6 +219,7 @@ class AgentTurns:
         if any(each.pieces for each in said):
             self.settle(self.attempt, Outcome.COMPLETED)
 
-    def _unique(self, told: str) -> str:
+    def named(self, told: str) -> str:
+        """Name something that is called so; what is called so again gets a name of its own."""
         count = self._used[told] = self._used.get(told, 0) + 1
         return told if count == 1 else f"{told}#{count}"

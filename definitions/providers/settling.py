@@ -10,10 +10,18 @@ from typing import Any
 
 from assembler.engine.values import Object, freeze_object
 from definitions.providers.blocks import Block, CallBlock, RawBlock, TextBlock
-from definitions.providers.outcome import Call, Incident, Ran, Why
+from definitions.providers.outcome import Call, Incident, Ran, Response, Why
 from definitions.providers.witnesses import Verdict
 
-__all__ = ["call_data", "calls_of", "content_of", "incidents_of", "ran_of", "said_of"]
+__all__ = [
+    "call_data",
+    "calls_of",
+    "content_of",
+    "incidents_of",
+    "message_data",
+    "ran_of",
+    "said_of",
+]
 
 
 def calls_of(blocks: Iterable[Block], why: Why | None) -> dict[int, Call]:
@@ -116,6 +124,23 @@ def call_data(call: Call) -> dict[str, Any]:
         data["parent_call_id"] = call.parent_call_id
     if call.ran_by == "provider":
         data["ran_by"] = "provider"
+    return data
+
+
+def message_data(response: Response, turn: int, step: int) -> dict[str, Any]:
+    """Give the data of the `assistant/message` that an answer becomes."""
+    data: dict[str, Any] = {
+        "turn": turn,
+        "step": step,
+        "message_id": response.message_id,
+        "content": response.content,
+        "stop_reason": response.stop_reason,
+        "provider": response.source,
+    }
+    if response.stop_detail is not None:
+        data["stop_detail"] = response.stop_detail
+    if response.usage is not None:
+        data["usage"] = response.usage
     return data
 
 

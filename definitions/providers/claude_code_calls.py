@@ -1,0 +1,188 @@
+"""The calls of one conversation of Claude Code: handed over, asked about, over.
+
+A call is written when the answer that made it is stored, for the program runs it by itself; when
+somebody is asked about one that no answer told, then. Not here: answers (`claude_code_chat`), which
+conversation a call is of (`claude_code_agent`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from assembler.codec import encode
+from definitions.providers.agent_turns import AgentTurns
+from definitions.providers.claude_code_words import blocks_of, said_in
+from definitions.providers.outcome import Call
+from definitions.providers.reading import is_object, mapping, plain, text
+from definitions.providers.settling import call_data
+
+__all__ = ["ClaudeCodeCall", "ClaudeCodeCalls"]
+
+Frame = Mapping[str, Any]
+
+_FAILED = frozenset({"failed", "killed", "stopped"})
+_ENDED = frozenset({"completed", *_FAILED})
+_NOT_TOLD = frozenset({"subtype", "tool_use_id", "input", "agent_id"})
+"""What a question says in words of ours."""
+
+
+class ClaudeCodeCall:
+    """What is known of one call. `id` is its id here, `told` the program's."""
+
+    def __init__(self, call_id: str, told: str, arguments: str, place: tuple[int, int]) -> None:
+        self.id = call_id
+        self.told = told
+        self.arguments = arguments
+        self.place = place
+        """The turn and the step that it stands in: those of its outermost call."""
+        self.is_called = False
+        self.is_done = False
+        self.is_denied = False
+        self.task: Frame = {}
+        """How its work in the background ended, while no result of it is known."""
+
+
+class ClaudeCodeCalls:
+    """Writes calls to `turns`. Memory: the ids of every call of the conversation."""
+
+    def __init__(self, turns: AgentTurns) -> None:
+        self._turns = turns
+        self._calls: dict[str, ClaudeCodeCall] = {}
+        """The last call of each id that the program has."""
+        self._ids: set[str] = set()
+        self._requests: set[tuple[str, str]] = set()
+        self._ended: dict[str, ClaudeCodeCall] = {}
+
+    def __contains__(self, call_id: object) -> bool:
+        """Whether an id of ours is in use."""
+        return call_id in self._ids
+
+    def get(self, told: str) -> ClaudeCodeCall | None:
+        """Give the last call that the program calls so."""
+        return self._calls.get(told)
+
+    def id_of(self, told: str) -> str:
+        """Name a call as it is named here."""
+        call = self._calls.get(told)
+        return told if call is None else call.id
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def hand_over(self, call: Call, step: tuple[int, int]) -> None:
+        """Write a call of an answer that is stored, when it is ready."""
+        told = call.provider_call_id or call.call_id
+        made = ClaudeCodeCall(call.call_id, told, call.arguments_text, step)
+        self._calls[told] = made
+        self._ids.add(made.id)
+        if call.ready:
+            self._write(made, call_data(call))
+
+    def alone(self, told: str, name: str, given: object, parent: str | None = None) -> str:
+        """Write a call that no answer of this conversation told: of a subagent, or one that is
+        asked about. Gives its id; told again, it is the same."""
+        arguments = encode(plain(given if is_object(given) else {})).decode()
+        known = self._calls.get(told)
+        if known is not None and not self._is_another(known, arguments):
+            return known.id
+        outer = self._calls.get(parent or "")
+        self._turns.begin_turn()
+        if outer is None:
+            self._turns.begin_step()
+        place = (self._turns.turn, self._turns.step) if outer is None else outer.place
+        call = ClaudeCodeCall(self._new(told), told, arguments, place)
+        self._calls[told] = call
+        data: dict[str, Any] = {"call_id": call.id, "name": name, "arguments": arguments}
+        data |= {} if call.id == told else {"provider_call_id": told}
+        self._write(call, data | ({"parent_call_id": self.id_of(parent)} if parent else {}))
+        return call.id
+
+    def _is_another(self, known: ClaudeCodeCall, arguments: str) -> bool:
+        return known.is_done and known.arguments != arguments
+
+    def _new(self, told: str) -> str:
+        number, name = 1, told
+        while name in self._ids:
+            number += 1
+            name = f"{told}#{number}"
+        self._ids.add(name)
+        return name
+
+    def _write(self, call: ClaudeCodeCall, data: Mapping[str, Any]) -> None:
+        call.is_called = True
+        self._turns.event("tool/call", {"turn": call.place[0], "step": call.place[1], **data})
+
+    # -- results -----------------------------------------------------------------------------
+
+    def result(self, block: Frame, more: object = None) -> None:
+        """Write what came of a call. `more` is what the program knows of it beside that."""
+        told = text(block.get("tool_use_id"))
+        call = self._calls.get(told)
+        content = blocks_of(block.get("content"))
+        data: dict[str, Any] = {"call_id": self.id_of(told), "content": content}
+        if block.get("is_error") is True:
+            data["is_error"] = True
+            if call is not None and call.is_denied:
+                data["error"] = {"name": "denied", "message": said_in(content)}
+        if more is not None and not isinstance(more, str):
+            data["meta"] = {"tool_use_result": plain(more)}
+        self._turns.event("tool/result", data)
+        if call is not None:
+            call.is_done = True
+            self._ended.pop(told, None)
+
+    def task_ended(self, told: str, frame: Frame) -> bool:
+        """Note that the work of a call in the background ended; whether it did.
+
+        The call's own result may be about to come: only when its turn is over, this is it.
+        """
+        status = text(frame.get("status")) or text(mapping(frame.get("patch")).get("status"))
+        call = self._calls.get(told)
+        if status not in _ENDED or call is None or call.is_done:
+            return status in _ENDED
+        call.task = {"status": status, **frame}
+        self._ended[told] = call
+        if not self._turns.is_in_turn or call.place[0] != self._turns.turn:
+            self.end_tasks()
+        return True
+
+    def end_tasks(self) -> None:
+        """Their turn is over: write the results of calls whose work ended without one."""
+        for told, call in list(self._ended.items()):
+            status = text(call.task.get("status"))
+            said = text(call.task.get("summary")) or text(
+                mapping(call.task.get("patch")).get("error")
+            )
+            is_error = status in _FAILED
+            self.result({"tool_use_id": told, "content": said or status, "is_error": is_error})
+
+    # -- questions ---------------------------------------------------------------------------
+
+    def ask(self, call_id: str, request: str, told: Frame) -> str:
+        """Write that people are asked about a call; gives the name of the question."""
+        number, name = 1, request
+        while (call_id, name) in self._requests:
+            number += 1
+            name = f"{request}#{number}"
+        self._requests.add((call_id, name))
+        more = {key: plain(value) for key, value in told.items() if key not in _NOT_TOLD}
+        shown = {"call_id": call_id, "request_id": name, "input": plain(mapping(told, "input"))}
+        self._turns.event("permission/request", {**more, **shown})
+        return name
+
+    def decide(self, told: str, call_id: str, request: str, answer: Frame) -> None:
+        """Write what was decided: `answer` is the response to a question, or says `error`."""
+        is_allowed = answer.get("behavior") == "allow"
+        data: dict[str, Any] = {"call_id": call_id, "request_id": request}
+        data["decision"] = "allow" if is_allowed else "deny"
+        if is_allowed and is_object(answer.get("updatedInput")):
+            data["updated_input"] = plain(answer["updatedInput"])
+        if answer.get("updatedPermissions"):
+            data |= {"remember": True, "updated_permissions": plain(answer["updatedPermissions"])}
+        for name in ("message", "error"):
+            if text(answer.get(name)):
+                data[name] = text(answer[name])
+        self._turns.event("permission/answer", data)
+        call = self._calls.get(told)
+        if call is not None and not is_allowed:
+            call.is_denied = True
