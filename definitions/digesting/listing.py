@@ -33,6 +33,8 @@ _WHOLE = "full"
 """The finish of an answer that was not streamed; the listing does not look into it."""
 _NOT_READ = re.compile(r"\?:\d+")
 """The event types of a format that the listing counts and does not read."""
+_INSIDE = re.compile(r"(^|,)message:\d+")
+"""The type of a message, where the listing has those of frames."""
 
 
 class Row(Struct, frozen=True):
@@ -44,6 +46,8 @@ class Row(Struct, frozen=True):
     parsed: Mapping[str, int]
     finish: tuple[str, ...]
     is_read: bool
+    takes_insides: bool = False
+    """Whether its author took the messages inside of frames for the frames."""
 
 
 class Counting(Struct, frozen=True):
@@ -75,6 +79,7 @@ def row_of(columns: Mapping[str, str]) -> Row:
         {word: int(many) for word, _, many in parsed if many.isdecimal()},
         tuple(columns.get("finish", "").split("|")),
         not _NOT_READ.fullmatch(columns.get("event types", "")),
+        bool(_INSIDE.search(columns.get("event types", ""))),
     )
 
 

@@ -45,6 +45,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "told-whole": "the listing counts the calls alone that came in pieces",
         "without-id": "the listing leaves out actions that have no id, such as a line for a shell",
         "own-words": "the listing finds no calls where a format has words of its own for them",
+        "insides": "the listing took messages inside of frames for the frames, and saw no calls",
         # of what a client sent back
         "other-loop": "the requests behind it belong to another conversation or another try",
         "not-sent-back": "the client left it out, or put something of its own in its place",

@@ -141,7 +141,8 @@ def _counting(found: _Read, row: Row, data: bytes) -> str:
         "without-id": sum(call_id.encode() in data for call_id in found.calls),
         "own-words": total if tellings or _has_calls(data) else 0,
     }
-    return next((kind for kind, count in ways.items() if count == row.count), "")
+    insides = "insides" if row.takes_insides and not row.count else ""
+    return next((kind for kind, count in ways.items() if count == row.count), insides)
 
 
 def _tellings(data: bytes) -> int:
