@@ -27,11 +27,14 @@ if TYPE_CHECKING:
         Turn,
     )
     from definitions.describer import Describer
+    from definitions.providers import AcpAgent, ClaudeCodeAgent
 
 __all__ = [
+    "AcpAgent",
     "Attempt",
     "AttemptLost",
     "Call",
+    "ClaudeCodeAgent",
     "Conversation",
     "Conversations",
     "Describer",
@@ -50,6 +53,7 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    from definitions import backend, describer  # noqa: PLC0415 - see above
+    from definitions import backend, describer, providers  # noqa: PLC0415 - see above
 
-    return getattr(describer if name == "Describer" else backend, name)
+    homes = {"Describer": describer, "AcpAgent": providers, "ClaudeCodeAgent": providers}
+    return getattr(homes.get(name, backend), name)

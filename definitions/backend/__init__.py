@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from definitions.backend.desk import Question
 from definitions.backend.facade import (
+    AgentSource,
     Attempt,
     Conversation,
     Conversations,
@@ -17,6 +18,7 @@ from definitions.backend.facade import (
     Turn,
 )
 from definitions.backend.plain import (
+    SyncAgentSource,
     SyncAttempt,
     SyncConversation,
     SyncConversations,
@@ -28,6 +30,7 @@ from definitions.backend.values import Answer, AttemptLost
 from definitions.providers import Call
 
 __all__ = [
+    "AgentSource",
     "Answer",
     "Attempt",
     "AttemptLost",
@@ -37,6 +40,7 @@ __all__ = [
     "Dispatch",
     "Question",
     "Step",
+    "SyncAgentSource",
     "SyncAttempt",
     "SyncConversation",
     "SyncConversations",

@@ -34,12 +34,13 @@ from definitions.backend.faces import (
     assembling,
 )
 from definitions.backend.plain import SyncConversation
+from definitions.backend.sources import MakeAgent, SourceCore, Writer
 from definitions.backend.turns import StepCore, TurnCore
 from definitions.backend.values import Answer, Content, Decision
 from definitions.describer import Describer, Job
 from definitions.providers import Call
 
-__all__ = ["Attempt", "Conversation", "Conversations", "Dispatch", "Step", "Turn"]
+__all__ = ["AgentSource", "Attempt", "Conversation", "Conversations", "Dispatch", "Step", "Turn"]
 
 Describe = Callable[[Job], Awaitable[str]]
 
@@ -220,6 +221,65 @@ class Turn(TurnFace, _LiveBlock):
         return Step(StepCore(self._core), self._clerk, self._sleep)
 
 
+class AgentSource(_LiveBlock):
+    """An agent that runs by itself: feed it what the agent says, and the conversation shows it.
+
+        async with conversation.agent(ClaudeCodeAgent) as source:
+            async for line in process.stdout:
+                await source.feed(line)
+
+    What you send to the agent (prompts, answers to its questions) is fed as well: it is part of
+    what is said. While the block goes on nobody else begins a turn. Left, a turn that is open ends:
+    `interrupted`, `cancelled` by a cancellation, `error` by another exception, which goes on.
+    """
+
+    def __init__(
+        self,
+        core: SourceCore,
+        clerk: Clerk,
+        beside: Callable[[str], Awaitable[Conversation]],
+    ) -> None:
+        self._core = core
+        self._clerk = clerk
+        self._beside = beside
+
+    async def feed(self, given: object) -> None:
+        """Take bytes or text of what the agent prints, cut anywhere, a line, or a decoded message.
+
+        It is stored when this returns. Never raises for what an agent says; `StoreError` when it
+        cannot be stored.
+        """
+        self._core.read(given)
+        await self._write()
+
+    async def _write(self) -> None:
+        while (found := self._core.next()) is not None:
+            name, pieces = found
+            if name is None:
+                await self._clerk.do(self._core.write(pieces))
+                continue
+            other = await self._beside(name)
+            writer = self._core.writer(name)
+            if writer is None:
+                writer = Writer(other._desk)  # noqa: SLF001 - of this file
+                self._core.follow(name, writer)
+                await other._clerk.do(writer.begin())  # noqa: SLF001
+            await other._clerk.do(writer.write(pieces))  # noqa: SLF001
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            if not isinstance(error, GeneratorExit):
+                self._core.stop(error)
+                await self._write()
+        finally:
+            await super().__aexit__(kind, error, trace)
+
+
 class Conversation(ConversationFace):
     """One conversation that a backend works on and people watch. Made by `Conversations.open`.
 
@@ -235,6 +295,7 @@ class Conversation(ConversationFace):
         names: Callable[[], str],
         sleep: Callable[[float], Awaitable[Any]],
         history: bool,
+        beside: Callable[[str], Awaitable[Conversation]],
         describe: Describe | None = None,
         describes: Hide = (),
     ) -> None:
@@ -251,6 +312,7 @@ class Conversation(ConversationFace):
             self._desk.describer = self._describer
         self.sync = SyncConversation(self._desk, session.sync, store.sync, time.sleep)
         self._sleep = sleep
+        self._beside = beside
         self._clerk = Clerk(self._desk, session, store)
 
     async def _write(self, draft: Draft) -> None:
@@ -274,6 +336,14 @@ class Conversation(ConversationFace):
         a time: entering a second one raises `ConflictError` (`steer` instead).
         """
         return Turn(self._turn(content, message_id, source, limit), self._clerk, self._sleep)
+
+    def agent(self, make: MakeAgent) -> AgentSource:
+        """Follow an agent that runs by itself: a class of `definitions.providers`, or whatever
+        makes its adapter when it is given the conversation's last `turn`.
+
+        What a subagent says is stored as a conversation beside this one, `name/call id`.
+        """
+        return AgentSource(SourceCore(self._desk, make), self._clerk, self._beside)
 
     async def steer(
         self,
@@ -407,6 +477,7 @@ class Conversations:
             names=self._names,
             sleep=self._sleep,
             history=self._history,
+            beside=lambda call_id: self.open(f"{name}/{call_id}"),
             **self._describing,
         )
         try:

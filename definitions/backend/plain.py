@@ -31,11 +31,13 @@ from definitions.backend.faces import (
     TurnFace,
     assembling,
 )
+from definitions.backend.sources import MakeAgent, SourceCore, Writer
 from definitions.backend.turns import StepCore, TurnCore
 from definitions.backend.values import Answer, Content, Decision
 from definitions.providers import Call
 
 __all__ = [
+    "SyncAgentSource",
     "SyncAttempt",
     "SyncConversation",
     "SyncConversations",
@@ -238,14 +240,62 @@ class SyncTurn(TurnFace, _LeftBlock):
         return SyncStep(StepCore(self._core), self._clerk)
 
 
+class SyncAgentSource(_LeftBlock):
+    """An agent that runs by itself: see `AgentSource`."""
+
+    def __init__(
+        self, core: SourceCore, clerk: _Clerk, beside: Callable[[str], SyncConversation]
+    ) -> None:
+        self._core = core
+        self._clerk = clerk
+        self._beside = beside
+
+    def feed(self, given: object) -> None:
+        """Take what the agent says. It is stored when this returns."""
+        self._core.read(given)
+        self._write()
+
+    def _write(self) -> None:
+        while (found := self._core.next()) is not None:
+            name, pieces = found
+            if name is None:
+                self._clerk.do(self._core.write(pieces))
+                continue
+            other = self._beside(name)
+            writer = self._core.writer(name)
+            if writer is None:
+                writer = Writer(other._desk)  # noqa: SLF001 - of this file
+                self._core.follow(name, writer)
+                other._clerk.do(writer.begin())  # noqa: SLF001
+            other._clerk.do(writer.write(pieces))  # noqa: SLF001
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._core.stop(error)
+            self._write()
+        finally:
+            super().__exit__(kind, error, trace)
+
+
 class SyncConversation(ConversationFace):
     """One conversation without a loop: see `Conversation`. For one thread at a time."""
 
     def __init__(
-        self, desk: Desk, session: SyncSession, store: SyncStore, sleep: Callable[[float], Any]
+        self,
+        desk: Desk,
+        session: SyncSession,
+        store: SyncStore,
+        sleep: Callable[[float], Any],
+        beside: Callable[[str], SyncConversation] | None = None,
     ) -> None:
         super().__init__(desk)
         self.session = session
+        self._beside = beside
         self._clerk = _Clerk(desk, session, store, sleep)
 
     def turn(
@@ -258,6 +308,13 @@ class SyncConversation(ConversationFace):
     ) -> SyncTurn:
         """Begin a turn with an input."""
         return SyncTurn(self._turn(content, message_id, source, limit), self._clerk)
+
+    def agent(self, make: MakeAgent) -> SyncAgentSource:
+        """Follow an agent that runs by itself."""
+        if self._beside is None:
+            msg = "this is the `sync` of a conversation: follow the agent by the conversation"
+            raise AssemblerError(msg)
+        return SyncAgentSource(SourceCore(self._desk, make), self._clerk, self._beside)
 
     def steer(
         self,
@@ -345,7 +402,13 @@ class SyncConversations:
                 elsewhere=self._elsewhere,
             )
             desk = Desk(session, names=self._names, history=self._history)
-            found = SyncConversation(desk, session, self._store, self._sleep).open(page)
+            found = SyncConversation(
+                desk,
+                session,
+                self._store,
+                self._sleep,
+                beside=lambda call_id: self.open(f"{name}/{call_id}"),
+            ).open(page)
             self._opened[name] = found
         return found
 

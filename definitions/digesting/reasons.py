@@ -40,11 +40,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "first-title": "the listing has a title of a call for its name, which another one replaced",
         "beside": "the listing leaves out calls of the conversations beside the main one",
         "same-id": "the listing counts calls that share an id as one",
-        "only-asked": "the listing leaves out a call that is only asked leave for",
-        "told-again": "the listing counts a call each time that the file tells it",
-        "told-whole": "the listing counts the calls alone that came in pieces",
-        "without-id": "the listing leaves out actions that have no id, such as a line for a shell",
-        "own-words": "the listing finds no calls where a format has words of its own for them",
+        "returned": "the listing counts the calls alone that have a result",
         "insides": "the listing took messages inside of frames for the frames, and saw no calls",
         # of what a client sent back
         "other-loop": "the requests behind it belong to another conversation or another try",

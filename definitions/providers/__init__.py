@@ -1,6 +1,7 @@
 """Providers in: one adapter for each wire format of model answers.
 
 `adapter(name)` gives a new one for one response; what it is fed and gives stands at `Adapter`.
+Agents, which run their calls by themselves, have an adapter for all that they say (`Agent`).
 Adapters see event payloads, ids and arguments, and none of them another one. Not here: which events
 follow from a response (`definitions.answering`), I/O of any kind.
 """
@@ -9,10 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 
+from definitions.providers.acp_agent import AcpAgent
 from definitions.providers.adapter import Adapter
+from definitions.providers.agent import Agent, AgentDelta, AgentEvent, AgentPiece, AgentSettle
+from definitions.providers.agent_lines import AgentLines
 from definitions.providers.anthropic import Anthropic
 from definitions.providers.bedrock import Bedrock
 from definitions.providers.claude_code import ClaudeCode
+from definitions.providers.claude_code_agent import ClaudeCodeAgent
 from definitions.providers.cohere import Cohere
 from definitions.providers.gemini import Gemini
 from definitions.providers.gemini_interactions import GeminiInteractions
@@ -24,11 +29,19 @@ from definitions.providers.settling import call_data, message_data
 
 __all__ = [
     "ADAPTERS",
+    "AcpAgent",
     "Adapter",
+    "Agent",
+    "AgentDelta",
+    "AgentEvent",
+    "AgentLines",
+    "AgentPiece",
+    "AgentSettle",
     "Anthropic",
     "Bedrock",
     "Call",
     "ClaudeCode",
+    "ClaudeCodeAgent",
     "Cohere",
     "Gemini",
     "GeminiInteractions",
