@@ -56,7 +56,8 @@ class Counts(Struct):
 class Going(Protocol):
     """A turn that goes on; 0 while it is beginning."""
 
-    number: int
+    @property
+    def number(self) -> int: ...
 
 
 class Describes(Protocol):

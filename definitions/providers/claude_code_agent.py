@@ -101,21 +101,22 @@ class ClaudeCodeAgent:
 
         Gives what to write, in order.
         """
-        for frame in self._lines.take(given):
-            self._take(frame)
-        return self._taken()
+        return [piece for frame in self._lines.take(given) for piece in self._read(frame)]
 
     def finish(self, reason: str | None = None) -> list[AgentPiece]:
         """No more comes: gives what waited for more. With a `reason` (`interrupted`, `cancelled`,
         `error`), the turn that is open ends with it; without one it stays open."""
-        for frame in self._lines.rest():
-            self._take(frame)
+        last = [piece for frame in self._lines.rest() for piece in self._read(frame)]
         self._end_compaction()
         for chat in (*self._beside.values(), self._main):
             if reason is not None:
                 chat.end_turn(reason)
             else:
                 chat.end_told()
+        return last + self._taken()
+
+    def _read(self, frame: object) -> list[AgentPiece]:
+        self._take(frame)
         return self._taken()
 
     def _taken(self) -> list[AgentPiece]:
