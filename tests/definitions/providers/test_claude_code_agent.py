@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -70,8 +71,11 @@ def told(pieces: list[AgentPiece]) -> Any:
     """All that pieces say, for comparing two ways of reading."""
     named = ("type", "attempt", "turn", "step", "number", "conversation", "outcome")
     return [
-        [type(piece).__name__, *(str(getattr(piece, name, None)) for name in named)]
-        + [plain(getattr(piece, "data", None))]
+        [
+            type(piece).__name__,
+            *(str(getattr(piece, name, None)) for name in named),
+            plain(getattr(piece, "data", None)),
+        ]
         for piece in pieces
     ]
 
@@ -627,7 +631,7 @@ def test_bytes_may_be_cut_anywhere(cuts: list[int]) -> None:
     places = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     agent = ClaudeCodeAgent()
     pieces = []
-    for start, stop in zip(places, places[1:]):
+    for start, stop in pairwise(places):
         pieces += agent.feed(data[start:stop])
     assert told([*pieces, *agent.finish()]) == told(read(*STORY, *SUBAGENT))
 
