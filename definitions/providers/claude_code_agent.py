@@ -25,13 +25,14 @@ from definitions.providers.claude_code_chat import ClaudeCodeChat
 from definitions.providers.claude_code_words import (
     content_of,
     ending_of,
+    goes_on,
     is_interruption,
     is_result,
     is_summary,
     output_of,
     said_in,
 )
-from definitions.providers.reading import is_object, mapping, plain, text
+from definitions.providers.reading import array, is_object, mapping, plain, text
 
 __all__ = ["ClaudeCodeAgent"]
 
@@ -39,7 +40,9 @@ Frame = Mapping[str, Any]
 
 _GOES_ON = frozenset({"assistant", "stream_event", "result"})
 """Frames that show that no summary of what was before comes any more."""
-_NO_NEWS = frozenset({"keep_alive"})
+_NO_NEWS = frozenset({"keep_alive", "tool_progress"})
+_NO_NEWS_OF_SYSTEM = frozenset({"thinking_tokens"})
+"""Signs of life: they come again and again, and nothing of them need be known later."""
 _ECHOES_MAX = 32
 """So many messages may wait for the program to repeat them."""
 _SUMMARISED = "What was said before this point was summarised."
@@ -108,6 +111,7 @@ class ClaudeCodeAgent:
         `error`), the turn that is open ends with it; without one it stays open."""
         last = [piece for frame in self._lines.rest() for piece in self._read(frame)]
         self._end_compaction()
+        self._main.calls.end_tasks(all_of_them=reason is not None)
         for chat in (*self._beside.values(), self._main):
             if reason is not None:
                 chat.end_turn(reason)
@@ -133,6 +137,8 @@ class ClaudeCodeAgent:
         kind = text(frame.get("type"))
         if kind in _GOES_ON:
             self._end_compaction()
+        if kind not in ("system", *_NO_NEWS):
+            self._main.calls.end_tasks(all_of_them=False)
         handler = self._on.get(kind)
         if handler is not None:
             handler(frame)
@@ -151,6 +157,8 @@ class ClaudeCodeAgent:
         if not parent:
             return self._main
         self._main.runs(parent)
+        if agent := text(frame.get("agent_id")):
+            self._tasks[agent] = parent
         if parent not in self._beside:
             self._beside[parent] = ClaudeCodeChat(name=f"{self._name}/{parent}")
         return self._beside[parent]
@@ -205,7 +213,7 @@ class ClaudeCodeAgent:
         if chat is not self._main:
             self._main.result(block, frame)
         told = text(block.get("tool_use_id"))
-        if text(mapping(frame.get("tool_use_result")).get("status")) == "async_launched":
+        if goes_on(frame.get("tool_use_result")):
             self._background.add(told)
         else:
             self._end_beside(told, "error" if block.get("is_error") is True else "completed")
@@ -224,7 +232,7 @@ class ClaudeCodeAgent:
         elif frame.get("isReplay") is True and self._is_echo(frame):
             self._main.claim()
         elif printed is not None:
-            self._on_printed(*printed)
+            self._on_printed(printed[0], is_error=printed[1])
         elif _is_made_up(frame):
             self._keep("synthetic", frame)
         else:
@@ -241,7 +249,7 @@ class ClaudeCodeAgent:
                 return True
         return False
 
-    def _on_printed(self, output: str, is_error: bool) -> None:
+    def _on_printed(self, output: str, *, is_error: bool) -> None:
         self._commands += 1
         name = f"command-{self._main.turns.turn}.{self._commands}"
         self._main.turns.event("command/run", {"command_id": name, "name": "command"})
@@ -259,7 +267,7 @@ class ClaudeCodeAgent:
             self._keep("result", frame)
             return
         if reason in ("completed", "limit"):
-            main.end_answer(text(frame.get("stop_reason")))
+            main.end_answer(text(frame.get("stop_reason")), frame.get("usage"))
             if said and not main.has_answered:
                 main.tell(said)
         if error is not None:
@@ -287,7 +295,12 @@ class ClaudeCodeAgent:
             self._on_boundary(frame)
         elif subtype.startswith("task_"):
             self._on_task(frame, subtype)
-        else:
+        elif subtype == "local_command_output":
+            self._on_printed(text(frame.get("content")), is_error=False)
+        elif subtype == "permission_denied":
+            self._main.calls.deny(text(frame.get("tool_use_id")))
+            self._keep(subtype, frame)
+        elif subtype not in _NO_NEWS_OF_SYSTEM:
             self._keep(subtype or "system", frame)
 
     def _on_boundary(self, frame: Frame) -> None:
@@ -323,7 +336,6 @@ class ClaudeCodeAgent:
 
     def _on_progress(self, frame: Frame) -> None:
         self._main.runs(text(frame.get("tool_use_id")))
-        self._keep("tool_progress", frame)
 
     def _on_reset(self, frame: Frame) -> None:
         self._end_turn("completed")
@@ -347,6 +359,9 @@ class ClaudeCodeAgent:
         told = text(request.get("tool_use_id")) or f"asked-{name or len(self._questions)}"
         tool, agent = text(request.get("tool_name")), text(request.get("agent_id"))
         main = self._main
+        known = self._questions.get(name)
+        if known is not None and known.told == told:
+            return  # it is asked again, of somebody who came later
         call_id = main.calls.id_of(told)
         if main.calls.get(told) is None and not main.tells(told):
             parent = self._tasks.get(agent) if agent else None
@@ -358,6 +373,8 @@ class ClaudeCodeAgent:
 
     def _on_response(self, frame: Frame) -> None:
         response = mapping(frame.get("response"))
+        for each in map(mapping, array(response.get("pending_permission_requests"))):
+            self._on_request(each)
         question = self._questions.pop(text(response.get("request_id")), None)
         if question is None:
             self._keep("control_response", frame)

@@ -12,7 +12,7 @@ from typing import Any
 
 from assembler.codec import encode
 from definitions.providers.agent_turns import AgentTurns
-from definitions.providers.claude_code_words import blocks_of, said_in
+from definitions.providers.claude_code_words import blocks_of, goes_on, said_in
 from definitions.providers.outcome import Call
 from definitions.providers.reading import is_object, mapping, plain, text
 from definitions.providers.settling import call_data
@@ -36,9 +36,9 @@ class ClaudeCodeCall:
         self.arguments = arguments
         self.place = place
         """The turn and the step that it stands in: those of its outermost call."""
-        self.is_called = False
         self.is_done = False
-        self.is_denied = False
+        self.is_put_off = False
+        """Whether its result said only that it goes on in the background."""
         self.task: Frame = {}
         """How its work in the background ended, while no result of it is known."""
 
@@ -52,7 +52,9 @@ class ClaudeCodeCalls:
         """The last call of each id that the program has."""
         self._ids: set[str] = set()
         self._requests: set[tuple[str, str]] = set()
+        self._denied: set[str] = set()
         self._ended: dict[str, ClaudeCodeCall] = {}
+        """Calls whose work ended and whose results may still come."""
 
     def __contains__(self, call_id: object) -> bool:
         """Whether an id of ours is in use."""
@@ -109,7 +111,6 @@ class ClaudeCodeCalls:
         return name
 
     def _write(self, call: ClaudeCodeCall, data: Mapping[str, Any]) -> None:
-        call.is_called = True
         self._turns.event("tool/call", {"turn": call.place[0], "step": call.place[1], **data})
 
     # -- results -----------------------------------------------------------------------------
@@ -122,39 +123,62 @@ class ClaudeCodeCalls:
         data: dict[str, Any] = {"call_id": self.id_of(told), "content": content}
         if block.get("is_error") is True:
             data["is_error"] = True
-            if call is not None and call.is_denied:
+            if told in self._denied:
                 data["error"] = {"name": "denied", "message": said_in(content)}
         if more is not None and not isinstance(more, str):
             data["meta"] = {"tool_use_result": plain(more)}
+        if goes_on(more):
+            data["synthetic"] = True
         self._turns.event("tool/result", data)
         if call is not None:
-            call.is_done = True
-            self._ended.pop(told, None)
+            call.is_done = call.is_put_off = True
+            if not goes_on(more):
+                call.is_put_off = False
+                self._ended.pop(told, None)
+
+    def deny(self, told: str) -> None:
+        """A call was refused: so its result will say."""
+        self._denied.add(told)
 
     def task_ended(self, told: str, frame: Frame) -> bool:
-        """Note that the work of a call in the background ended; whether it did.
+        """Take a frame about the work of a call; whether the work ended with it.
 
-        The call's own result may be about to come: only when its turn is over, this is it.
+        While its turn goes on, the call's own result may be about to come. Later, and for a call
+        that was put off, the program's notice is its result; what says less than a notice holds
+        the place of one.
         """
         status = text(frame.get("status")) or text(mapping(frame.get("patch")).get("status"))
         call = self._calls.get(told)
-        if status not in _ENDED or call is None or call.is_done:
+        if status not in _ENDED or call is None or (call.is_done and not call.is_put_off):
             return status in _ENDED
-        call.task = {"status": status, **frame}
+        call.task = {**call.task, **frame, "status": status}
         self._ended[told] = call
-        if not self._turns.is_in_turn or call.place[0] != self._turns.turn:
-            self.end_tasks()
+        if text(frame.get("subtype")) == "task_notification":
+            self.end_tasks(all_of_them=False)
+        elif not call.is_put_off and self._is_over(call):
+            self._write_end(call, {"synthetic": True})
         return True
 
-    def end_tasks(self) -> None:
-        """Their turn is over: write the results of calls whose work ended without one."""
+    def end_tasks(self, *, all_of_them: bool = True) -> None:
+        """Write the results of calls whose work ended without one: of all, or of those that were
+        put off or whose turn is over."""
         for told, call in list(self._ended.items()):
-            status = text(call.task.get("status"))
-            said = text(call.task.get("summary")) or text(
-                mapping(call.task.get("patch")).get("error")
-            )
-            is_error = status in _FAILED
-            self.result({"tool_use_id": told, "content": said or status, "is_error": is_error})
+            if all_of_them or call.is_put_off or self._is_over(call):
+                self._write_end(call, {})
+                call.is_done, call.is_put_off = True, False
+                del self._ended[told]
+
+    def _is_over(self, call: ClaudeCodeCall) -> bool:
+        return not self._turns.is_in_turn or call.place[0] != self._turns.turn
+
+    def _write_end(self, call: ClaudeCodeCall, more: Frame) -> None:
+        task = call.task
+        status = text(task.get("status"))
+        said = text(task.get("summary")) or text(mapping(task.get("patch")).get("error"))
+        data: dict[str, Any] = {"call_id": call.id, "content": blocks_of(said or status), **more}
+        if status in _FAILED:
+            data["is_error"] = True
+        self._turns.event("tool/result", data)
 
     # -- questions ---------------------------------------------------------------------------
 
@@ -183,6 +207,5 @@ class ClaudeCodeCalls:
             if text(answer.get(name)):
                 data[name] = text(answer[name])
         self._turns.event("permission/answer", data)
-        call = self._calls.get(told)
-        if call is not None and not is_allowed:
-            call.is_denied = True
+        if not is_allowed:
+            self.deny(told)

@@ -16,7 +16,7 @@ from assembler.engine.events import Outcome
 from definitions.providers.agent_turns import AgentTurns
 from definitions.providers.claude_code import ClaudeCode
 from definitions.providers.claude_code_calls import ClaudeCodeCalls
-from definitions.providers.claude_code_words import blocks_of, content_of, source_of
+from definitions.providers.claude_code_words import blocks_of, content_of, rest_of, source_of
 from definitions.providers.outcome import Response
 from definitions.providers.reading import array, is_object, mapping, natural, plain, text
 from definitions.providers.settling import message_data
@@ -48,6 +48,8 @@ class _Answer:
         self.has_stopped = False
         """Whether it said why it stopped."""
         self.calls: set[str] = set()
+        self.uuids: set[str] = set()
+        """The names of its frames."""
         self.blocks: list[bytes] = []
         """What was told of it without being streamed."""
         self.waiting: list[tuple[Frame, Frame]] = []
@@ -72,6 +74,8 @@ class ClaudeCodeChat:
         self._is_answered = False
         self._lost: tuple[str, str, str] | None = None
         """The attempt that was given up and not followed: its name, model, and why."""
+        self._counted: list[Frame] | None = []
+        """The usage of each answer of the turn; None: they are streamed, and told in full."""
         self._waiting: list[dict[str, Any]] = []
         """Messages to the agent that it has not taken."""
 
@@ -129,6 +133,7 @@ class ClaudeCodeChat:
         self._lost = None
         self.turns.end_turn(reason, error)
         self._number, self._is_answered = 0, False
+        self._counted = []
 
     # -- answers -----------------------------------------------------------------------------
 
@@ -166,6 +171,8 @@ class ClaudeCodeChat:
             fresh = self._fresh(told, blocks)
             if not fresh:
                 return  # its events have told it, or another frame has
+            if self.is_one_of(frame.get("supersedes")):
+                self._lose("superseded")
             self._end_broken("no-terminal")
             if self._is_told(told):
                 frame = {**frame, "message": {**message, "content": fresh, "usage": None}}
@@ -174,9 +181,17 @@ class ClaudeCodeChat:
         for block in map(mapping, blocks):
             if block.get("type") == "tool_use":
                 answer.calls.add(text(block.get("id")))
+        answer.uuids.add(text(frame.get("uuid")))
         answer.blocks += map(_key, blocks)
         answer.has_stopped = answer.has_stopped or bool(message.get("stop_reason"))
         self._feed(frame)
+        if frame.get("aborted") is True:
+            self.give_up("cancel")
+
+    def is_one_of(self, uuids: object) -> bool:
+        """Whether the answer at hand has a frame among those that are named."""
+        told = set(map(text, array(uuids)))
+        return self._answer is not None and bool(self._answer.uuids & told)
 
     def _is_told(self, told: str) -> bool:
         return self._told is not None and bool(told) and self._told[0] == told
@@ -239,14 +254,22 @@ class ClaudeCodeChat:
         else:
             self.end_answer()
 
-    def end_answer(self, stop: str = "") -> None:
-        """Store the answer at hand, if there is one: it is over. `stop` says why it stopped."""
+    def end_answer(self, stop: str = "", usage: object = None) -> None:
+        """Store the answer at hand, if there is one: it is over.
+
+        `stop` says why it stopped, `usage` what the whole turn came to: without partial messages
+        the frames of an answer do not count what was said, so the last one has the rest.
+        """
         answer = self._answer
         if answer is None:
             return
-        if not (answer.is_streamed or answer.has_stopped):
-            stop = stop or ("tool_use" if answer.calls else "end_turn")
-            self._feed({"type": "assistant", "message": {"id": answer.told, "stop_reason": stop}})
+        if not answer.is_streamed:
+            last: dict[str, Any] = {"id": answer.told}
+            if not answer.has_stopped:
+                last["stop_reason"] = stop or ("tool_use" if answer.calls else "end_turn")
+            if self._counted is not None and is_object(usage):
+                last["usage"] = rest_of(usage, self._counted)
+            self._feed({"type": "assistant", "message": last})
         for _, frame in answer.waiting:
             self._feed(frame)
         self._feed({"type": "result"})
@@ -259,6 +282,7 @@ class ClaudeCodeChat:
         step = (self.turns.turn, self.turns.step)
         self._lost = None
         self.turns.event("assistant/message", message_data(response, *step))
+        self._count(answer, response)
         for ran in response.ran:
             place = dict(zip(("turn", "step"), step, strict=True)) if "name" in ran.data else {}
             self.turns.event(ran.type, {**place, **ran.data})
@@ -267,6 +291,13 @@ class ClaudeCodeChat:
         self._hand_over(response, step)
         for block, frame in answer.waiting:
             self._write_result(block, frame)
+
+    def _count(self, answer: _Answer, response: Response) -> None:
+        """Add up what the answers of the turn have told of their usage."""
+        if answer.is_streamed:
+            self._counted = None
+        elif self._counted is not None:
+            self._counted.append(mapping(mapping(response.usage).get("raw")))
 
     def _hand_over(self, response: Response, step: tuple[int, int]) -> None:
         for call in response.calls:
@@ -282,6 +313,7 @@ class ClaudeCodeChat:
         response = answer.reader.finish()
         if reason != "retry":
             self._is_answered = True
+            self._told = (answer.told, answer.is_streamed, answer.blocks)
             if response.said:
                 data = message_data(response, self.turns.turn, self.turns.step)
                 stop = {"stop_reason": _STOP_REASONS[reason], "interrupted": True}

@@ -10,16 +10,18 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from definitions.providers.reading import array, is_object, mapping, plain, text
+from definitions.providers.reading import array, is_object, mapping, natural, plain, text
 
 __all__ = [
     "blocks_of",
     "content_of",
     "ending_of",
+    "goes_on",
     "is_interruption",
     "is_result",
     "is_summary",
     "output_of",
+    "rest_of",
     "said_in",
     "source_of",
 ]
@@ -30,6 +32,12 @@ Frame = Mapping[str, Any]
 _INTERRUPTED = "[Request interrupted by user"
 _CONTINUED = "This session is being continued from a previous conversation"
 _PERSONS = frozenset({"", "cli", "user", "human"})
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cache_creation_input_tokens",
+    "cache_read_input_tokens",
+)
 _OUTPUT = re.compile(r"<(local-command|bash)-(stdout|stderr)>(.*?)</\1-\2>", re.DOTALL)
 
 
@@ -69,6 +77,13 @@ def _block(told: object) -> Block:
         media = text(source.get("media_type")) or "application/octet-stream"
         return {"type": "file", "media_type": media, "data": text(source["data"])}
     return {"type": "provider", "provider": "anthropic", "raw": plain(told)}
+
+
+def goes_on(more: object) -> bool:
+    """Whether what the program knows of a result says that the call goes on in the background."""
+    told = mapping(more)
+    launched = told.get("status") == "async_launched" or told.get("isAsync") is True
+    return launched or bool(told.get("backgroundTaskId")) or told.get("detachedToolCall") is True
 
 
 def source_of(frame: Frame) -> dict[str, Any] | None:
@@ -111,3 +126,14 @@ def ending_of(frame: Frame, *, interrupted: bool) -> tuple[str, dict[str, Any] |
     said = [text(frame.get("result")), *map(text, array(frame.get("errors")))]
     name = subtype if subtype.startswith("error") else "error"
     return "error", {"name": name, "message": "; ".join(filter(None, said)) or subtype}
+
+
+def rest_of(usage: Frame, told: Sequence[Frame]) -> dict[str, Any]:
+    """Give what is left of the usage of a turn when what its answers told is taken away."""
+    rest = dict(usage)
+    for name in _COUNTS:
+        counts = [natural(each.get(name)) or 0 for each in told]
+        whole = natural(usage.get(name))
+        if whole is not None:
+            rest[name] = max(0, whole - sum(counts))
+    return rest

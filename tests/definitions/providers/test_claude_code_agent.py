@@ -200,7 +200,38 @@ def test_what_people_have_read_stays_when_the_turn_fails() -> None:
     assert end["error"] == {"name": "error_during_execution", "message": "gone"}
 
 
+def test_an_answer_that_another_one_supersedes_is_withdrawn() -> None:
+    refused = said("m1", text("I was"), call("c1"), uuid="f1")
+    pieces = read(prompt("Hi"), refused, said("m2", text("Hello"), supersedes=["f1"]), ended())
+    assert [each["content"] for each in events(pieces, "assistant/message")] == [[text("Hello")]]
+    assert settled(pieces) == [("1.1.1", "abandoned"), ("1.1.2", "completed")]
+    assert events(pieces, "llm/retry")[0]["reason"] == "superseded"
+
+
+@pytest.mark.parametrize("begun", [[], streamed("m1", text("I w"), end=False)])
+def test_an_answer_that_was_aborted_keeps_what_was_said(begun: list[Json]) -> None:
+    cut = said("m1", text("I w"), aborted=True)
+    pieces = read(prompt("Hi"), begun, cut, ended(terminal_reason="aborted_streaming"))
+    (message,) = events(pieces, "assistant/message")
+    assert message["content"] == [text("I w")]
+    assert message["interrupted"] is True
+    assert settled(pieces) == [("1.1.1", "interrupted")]
+
+
 # How a turn ends
+
+
+def test_the_last_answer_has_the_usage_that_no_frame_told() -> None:
+    usage = {"input_tokens": 9, "output_tokens": 50, "cache_read_input_tokens": 7}
+    pieces = read(
+        *(said("m1", call("c1")), returned("c1"), said("m2", text("a")), ended(usage=usage))
+    )
+    first, last = (each["usage"] for each in events(pieces, "assistant/message"))
+    assert (first["input_tokens"], first["output_tokens"]) == (3, 1)
+    assert (last["input_tokens"], last["output_tokens"]) == (6, 49)
+    assert last["cache_read_tokens"] == 7
+    exact = read(streamed("m1", text("a")), ended(usage=usage))
+    assert events(exact, "assistant/message")[0]["usage"]["output_tokens"] == 9
 
 
 @pytest.mark.parametrize(
@@ -336,6 +367,8 @@ def test_what_the_program_wrote_for_the_model_shows_no_row() -> None:
 def test_what_a_command_printed() -> None:
     pieces = read(prompt("<local-command-stdout>Set model</local-command-stdout>"))
     assert events(pieces, "command/done")[0]["output"] == "Set model"
+    pieces = read(system("local_command_output", content="Set model"))
+    assert events(pieces, "command/done")[0]["output"] == "Set model"
 
 
 def test_turns_go_on_behind_those_of_the_conversation() -> None:
@@ -396,6 +429,22 @@ def test_a_question_that_was_taken_back_has_no_answer() -> None:
     pieces = read(asked("r1", "c1"), back, allowed("r1"))
     assert events(pieces, "permission/answer") == []
     assert events(pieces, "claude-code/control_cancel_request") == [back]
+
+
+def test_a_rule_refuses_a_call_without_a_question() -> None:
+    refused = system("permission_denied", tool_name="Bash", tool_use_id="c1", message="No.")
+    pieces = read(said("m1", call("c1")), refused, returned("c1", "No.", is_error=True))
+    assert events(pieces, "tool/result")[0]["error"]["name"] == "denied"
+
+
+def test_a_question_is_one_however_often_it_is_told() -> None:
+    again = {"subtype": "success", "request_id": "h1", "pending_permission_requests": []}
+    again["pending_permission_requests"] = [asked("r1", "c1"), asked("r2", "c2")]
+    pieces = read(
+        *(asked("r1", "c1"), asked("r1", "c1"), {"type": "control_response", "response": again})
+    )
+    named = [each["request_id"] for each in events(pieces, "permission/request")]
+    assert named == ["r1", "r2"]
 
 
 def test_request_numbers_that_start_again_name_new_questions() -> None:
@@ -544,6 +593,38 @@ def test_a_subagent_in_the_background_goes_on_behind_its_turn() -> None:
     assert types(pieces, "a1")[-1] == "turn/end"
     assert types(pieces, "a1").count("turn/start") == 1
     assert len(events(pieces, "claude-code/task_notification")) == 1
+    results = [each for each in events(pieces, "tool/result") if each["call_id"] == "a1"]
+    told = [(each["content"], each.get("synthetic", False)) for each in results]
+    assert told == [([text("Started.")], True), ([text("Done.")], False)]
+
+
+def test_a_command_in_the_background_has_its_notice_as_its_result() -> None:
+    began = {"stdout": "", "backgroundTaskId": "t1"}
+    pieces = read(
+        streamed("m1", call("c1")),
+        system("task_started", task_id="t1", tool_use_id="c1", is_backgrounded=True),
+        returned("c1", "It runs.", tool_use_result=began),
+        system("task_updated", task_id="t1", patch={"status": "failed"}),
+        system("task_notification", task_id="t1", status="failed", summary="Exit 1."),
+        ended(),
+    )
+    first, last = events(pieces, "tool/result")
+    assert (first["synthetic"], last["is_error"]) == (True, True)
+    assert last["content"] == [text("Exit 1.")]
+
+
+def test_the_end_of_work_in_the_background_may_come_without_a_notice() -> None:
+    began = {"backgroundTaskId": "t1"}
+    story = [
+        streamed("m1", call("c1")),
+        system("task_started", task_id="t1", tool_use_id="c1"),
+        returned("c1", "It runs.", tool_use_result=began),
+        ended(),
+        system("task_updated", task_id="t1", patch={"status": "completed"}),
+    ]
+    for last in (prompt("Well?"), ended()):
+        results = events(read(*story, last), "tool/result")
+        assert [each["content"] for each in results] == [[text("It runs.")], [text("completed")]]
 
 
 @pytest.mark.parametrize("status", ["completed", "failed", "killed"])
@@ -555,9 +636,10 @@ def test_work_that_ends_without_a_result_is_its_result(status: str) -> None:
         ended(),
         ends,
     )
-    (result,) = events(pieces, "tool/result")
-    assert result["content"] == [text(status)]
-    assert result.get("is_error", False) is (status != "completed")
+    at_once, last = events(pieces, "tool/result")
+    assert (at_once.pop("synthetic"), at_once) == (True, last)
+    assert last["content"] == [text(status)]
+    assert last.get("is_error", False) is (status != "completed")
 
 
 def test_the_real_result_of_work_that_ended_comes_first() -> None:
@@ -602,7 +684,6 @@ def test_a_compaction_without_a_summary_is_over_all_the_same() -> None:
         {"x": 1},
         "no frame",
         frame("user", message={"content": []}),
-        frame("tool_progress", tool_use_id="c9"),
         answered("r9", ok=True),
     ],
 )
@@ -615,7 +696,13 @@ def test_what_has_no_counterpart_is_kept_and_shows_no_row(odd: Any) -> None:
 
 
 def test_a_sign_of_life_is_none() -> None:
-    assert read({"type": "keep_alive"}) == []
+    thinks = system("thinking_tokens", estimated_tokens=3)
+    assert read({"type": "keep_alive"}, thinks, frame("tool_progress", tool_use_id="c1")) == []
+
+
+def test_a_sign_of_life_of_a_call_shows_that_it_runs() -> None:
+    pieces = read(said("m1", call("c1")), frame("tool_progress", tool_use_id="c1"), reason="error")
+    assert "tool/call" in types(pieces)
 
 
 # Any cut, any frames
