@@ -37,10 +37,12 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "failed": "an answer that failed has no finish of its own here",
         "nested": "the listing leaves out calls that were made by another call",
         "title": "the listing has the title of a call for its name",
-        "first-title": "the listing has a title of a call for its name, which another one replaced",
         "beside": "the listing leaves out calls of the conversations beside the main one",
         "same-id": "the listing counts calls that share an id as one",
         "returned": "the listing counts the calls alone that have a result",
+        "told-again": "the listing counts a call each time that the file tells it",
+        "told-whole": "the listing counts the calls alone that came in pieces",
+        "lines-for-a-shell": "the listing leaves out actions without an id, such as a shell's line",
         "insides": "the listing took messages inside of frames for the frames, and saw no calls",
         # of what a client sent back
         "other-loop": "the requests behind it belong to another conversation or another try",
