@@ -71,6 +71,10 @@ class ClaudeCodeAgent:
         self._main = ClaudeCodeChat(turn, name)
         self._beside: dict[str, ClaudeCodeChat] = {}
         """Conversations of subagents, by the call that started each, as the program names it."""
+        self._running: dict[str, ClaudeCodeChat] = {}
+        """Those among them whose call is not over."""
+        self._spoke: dict[str, ClaudeCodeChat] = {}
+        """Those that may have something to write."""
         self._background: set[str] = set()
         """The calls among them whose result says only that they began."""
         self._tasks: dict[str, str] = {}
@@ -112,7 +116,8 @@ class ClaudeCodeAgent:
         last = [piece for frame in self._lines.rest() for piece in self._read(frame)]
         self._end_compaction()
         self._main.calls.end_tasks(all_of_them=reason is not None)
-        for chat in (*self._beside.values(), self._main):
+        self._spoke |= self._running
+        for chat in (*self._running.values(), self._main):
             if reason is not None:
                 chat.end_turn(reason)
             else:
@@ -125,9 +130,10 @@ class ClaudeCodeAgent:
 
     def _taken(self) -> list[AgentPiece]:
         found = self._main.turns.taken()
-        for told, chat in self._beside.items():
+        for told, chat in self._spoke.items():
             name = self._main.calls.id_of(told)
             found += [replace(piece, conversation=name) for piece in chat.turns.taken()]
+        self._spoke.clear()
         return found
 
     def _take(self, frame: object) -> None:
@@ -161,11 +167,13 @@ class ClaudeCodeAgent:
             self._tasks[agent] = parent
         if parent not in self._beside:
             self._beside[parent] = ClaudeCodeChat(name=f"{self._name}/{parent}")
-        return self._beside[parent]
+        chat = self._spoke[parent] = self._running[parent] = self._beside[parent]
+        return chat
 
     def _end_beside(self, told: str, reason: str) -> None:
-        chat = self._beside.get(told)
+        chat = self._running.pop(told, None)
         if chat is not None:
+            self._spoke[told] = chat
             self._background.discard(told)
             chat.end_turn(reason)
 
@@ -276,7 +284,7 @@ class ClaudeCodeAgent:
         self._end_turn(reason, (error and self._error) or error)
 
     def _end_turn(self, reason: str, error: Frame | None = None) -> None:
-        for told in list(self._beside):
+        for told in list(self._running):
             if told not in self._background:
                 self._end_beside(told, "interrupted" if reason == "completed" else reason)
         self._main.end_turn(reason, error)
