@@ -177,6 +177,7 @@ READ = {
     "antigravity",
     "bedrock-converse",
     "claude-code",
+    "claude-code-stream",
     "claude-code-wrapped",
     "codex",
     "codex-tui-log",

@@ -15,6 +15,7 @@ from assembler.plugins import Sample
 from assembler.recordings import Run
 from assembler.recordings.arriving import disagreement
 from assembler.recordings.format import read_lines
+from definitions.digesting import digest
 from definitions.importers import ImportFault
 from definitions.importers.claude_code_stream import CLAUDE_CODE_STREAM
 from tests.definitions.claude_code_frames import (
@@ -192,6 +193,15 @@ def test_no_id_is_used_twice() -> None:
 def test_what_is_no_json_is_told() -> None:
     with pytest.raises(ImportFault, match="s:2: line"):
         list(CLAUDE_CODE_STREAM([*lines(init()), b"{x\n", *lines(ended())], name="s"))
+
+
+def test_what_a_listing_says_of_the_messages_inside_of_frames_is_explained() -> None:
+    data = b"".join(lines({"messages": [said("m1", call("c1")), returned("c1")]}))
+    told = [
+        digest("x/f", data, {"calls": calls, "event types": types}).odd
+        for calls, types in (("1", "assistant:1"), ("0", "message:2"), ("0", "assistant:1"))
+    ]
+    assert [[each.kind for each in odd] for odd in told] == [[], ["insides"], [""]]
 
 
 def agree(*frames: Json) -> None:
