@@ -83,8 +83,8 @@ class ClaudeCodeAgent:
         self._echoes: deque[tuple[str, Any]] = deque(maxlen=_ECHOES_MAX)
         """What was sent to the program and did not come back: uuid and content."""
         self._compaction: str | None = None
-        self._compactions = 0
-        self._commands = 0
+        self._names = 0
+        """How many names were made here."""
         self._is_interrupted = False
         self._has_ended = False
         """Whether the turn was over before the program said so: somebody interrupted it."""
@@ -240,7 +240,7 @@ class ClaudeCodeAgent:
         elif frame.get("isReplay") is True and self._is_echo(frame):
             self._main.claim()
         elif printed is not None:
-            self._on_printed(printed[0], is_error=printed[1])
+            self._on_printed(frame, printed[0], is_error=printed[1])
         elif _is_made_up(frame):
             self._keep("synthetic", frame)
         else:
@@ -257,9 +257,13 @@ class ClaudeCodeAgent:
                 return True
         return False
 
-    def _on_printed(self, output: str, *, is_error: bool) -> None:
-        self._commands += 1
-        name = f"command-{self._main.turns.turn}.{self._commands}"
+    def _named(self, what: str, frame: Frame) -> str:
+        """Name what a frame tells."""
+        self._names += 1
+        return f"{what}-{text(frame.get('uuid')) or f'{self._main.turns.turn}.{self._names}'}"
+
+    def _on_printed(self, frame: Frame, output: str, *, is_error: bool) -> None:
+        name = self._named("command", frame)
         self._main.turns.event("command/run", {"command_id": name, "name": "command"})
         told: dict[str, Any] = {"command_id": name, "output": output}
         self._main.turns.event("command/done", told | ({"is_error": True} if is_error else {}))
@@ -270,7 +274,7 @@ class ClaudeCodeAgent:
         """The program is through with a turn."""
         main, said = self._main, text(frame.get("result"))
         reason, error = ending_of(frame, interrupted=self._is_interrupted)
-        if self._has_ended and not main.turns.is_in_turn:
+        if self._has_ended and not main.has_answered:
             self._has_ended = False
             self._keep("result", frame)
             return
@@ -304,7 +308,7 @@ class ClaudeCodeAgent:
         elif subtype.startswith("task_"):
             self._on_task(frame, subtype)
         elif subtype == "local_command_output":
-            self._on_printed(text(frame.get("content")), is_error=False)
+            self._on_printed(frame, text(frame.get("content")), is_error=False)
         elif subtype == "permission_denied":
             self._main.calls.deny(text(frame.get("tool_use_id")))
             self._keep(subtype, frame)
@@ -313,8 +317,7 @@ class ClaudeCodeAgent:
 
     def _on_boundary(self, frame: Frame) -> None:
         self._main.end_answer()
-        self._compactions += 1
-        self._compaction = f"compaction-{text(frame.get('uuid')) or self._compactions}"
+        self._compaction = self._named("compaction", frame)
         told = plain(mapping(frame.get("compact_metadata")))
         start = {"compaction_id": self._compaction, "metadata": told}
         self._main.turns.event("compaction/start", start)

@@ -287,6 +287,22 @@ def test_an_interruption_cancels_the_turn_once() -> None:
     assert len(events(pieces, "user/message")) == 2
 
 
+def test_the_result_of_an_interrupted_turn_may_come_behind_the_next_prompt() -> None:
+    pieces = read(
+        *(prompt("Hi"), said("m1", text("a")), prompt("[Request interrupted by user]")),
+        *(prompt("Again"), ended("error_during_execution"), said("m2", text("b")), ended()),
+    )
+    assert [end["reason"] for end in events(pieces, "turn/end")] == ["cancelled", "completed"]
+    assert len(events(pieces, "user/message")) == 2
+
+
+def test_a_conversation_that_was_reset_is_at_an_end() -> None:
+    reset = frame("conversation_reset", new_conversation_id="n")
+    pieces = read(prompt("Hi"), said("m1", text("a")), reset)
+    assert events(pieces, "turn/end") == [{"turn": 1, "reason": "completed"}]
+    assert events(pieces, "claude-code/conversation_reset") == [reset]
+
+
 def test_a_request_to_interrupt_says_why_the_turn_failed() -> None:
     request = {"type": "control_request", "request_id": "h1", "request": {"subtype": "interrupt"}}
     pieces = read(prompt("Hi"), request, ended("error_during_execution"))
@@ -310,6 +326,17 @@ def test_finishing_ends_an_open_turn_when_a_reason_is_given() -> None:
     pieces = read(*begun, reason="interrupted")
     assert events(pieces, "turn/end") == [{"turn": 1, "reason": "interrupted"}]
     assert events(pieces, "assistant/message")[0]["content"] == [text("I was")]
+
+
+def test_names_that_are_made_depend_on_that_of_the_conversation() -> None:
+    told = set()
+    for name in ("", "a", "b"):
+        agent = ClaudeCodeAgent(name=name)
+        pieces = [*agent.feed(said("m1", text("a"))), *agent.feed(ended())]
+        beside = [*agent.feed(said("m1", text("a"), parent="t1")), *agent.finish("error")]
+        told |= {each["message_id"] for each in events(pieces, "assistant/message")}
+        told |= {each["message_id"] for each in events(beside, "assistant/message", "t1")}
+    assert len(told) == 6
 
 
 # Prompts
@@ -622,7 +649,7 @@ def test_the_end_of_work_in_the_background_may_come_without_a_notice() -> None:
         ended(),
         system("task_updated", task_id="t1", patch={"status": "completed"}),
     ]
-    for last in (prompt("Well?"), ended()):
+    for last in (prompt("Well?"), ended(), []):
         results = events(read(*story, last), "tool/result")
         assert [each["content"] for each in results] == [[text("It runs.")], [text("completed")]]
 
@@ -668,6 +695,24 @@ def test_a_compaction_and_its_summary() -> None:
     assert events(pieces, "compaction/summary")[0]["text"].endswith("Cats.")
     assert events(pieces, "compaction/start")[0]["metadata"]["trigger"] == "auto"
     assert len(events(pieces, "user/message")) == 1
+
+
+def test_things_without_names_have_different_ones() -> None:
+    twice = [system("compact_boundary"), prompt("This session is being continued from"), said("m1")]
+    named = events(read(*twice, *twice), "compaction/start")
+    assert len({each["compaction_id"] for each in named}) == 2
+    commands = events(read(*[system("local_command_output", content="x")] * 2), "command/run")
+    assert len({each["command_id"] for each in commands}) == 2
+    named = events(read(system("compact_boundary", uuid="b1")), "compaction/start")
+    assert named[0]["compaction_id"] == "compaction-b1"
+
+
+def test_a_summary_alone_is_a_compaction() -> None:
+    told = prompt("Cats.", isCompactSummary=True)
+    assert types(read(told)) == ["compaction/start", "compaction/summary", "compaction/end"]
+    made_up = prompt("Cats.", isSynthetic=True)
+    pieces = read(system("compact_boundary"), made_up)
+    assert events(pieces, "compaction/summary")[0]["text"] == "Cats."
 
 
 def test_a_compaction_without_a_summary_is_over_all_the_same() -> None:
