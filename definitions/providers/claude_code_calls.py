@@ -88,7 +88,6 @@ class ClaudeCodeCalls:
         if known is not None and not self._is_another(known, arguments):
             return known.id
         outer = self._calls.get(parent or "")
-        self._turns.begin_turn()
         if outer is None:
             self._turns.begin_step()
         place = (self._turns.turn, self._turns.step) if outer is None else outer.place

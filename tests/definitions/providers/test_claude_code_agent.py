@@ -617,6 +617,7 @@ def test_a_subagent_in_the_background_goes_on_behind_its_turn() -> None:
         system("task_notification", task_id="t1", status="completed", summary="Done."),
     )
     assert events(pieces, "tool/call")[1]["step"] == 1
+    assert types(pieces).count("turn/start") == 1
     assert types(pieces, "a1")[-1] == "turn/end"
     assert types(pieces, "a1").count("turn/start") == 1
     assert len(events(pieces, "claude-code/task_notification")) == 1
