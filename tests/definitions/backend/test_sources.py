@@ -171,6 +171,33 @@ def test_bytes_cut_anywhere_are_the_same(agent: Any, story: list[Json]) -> None:
 
 
 @inside
+async def test_a_turn_may_begin_and_end_in_one_chunk() -> None:
+    store = MemoryStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        async with some.agent(ClaudeCodeAgent) as source:
+            await source.feed(line(prompt("Hi")) + line(ended()))
+            await source.feed(line(prompt("Hi")) + line(said("m1")) + line(ended(result="Hello.")))
+    begun = ["turn", "completed"]
+    assert boundaries(store) == [*begun, "turn", "step start", "step end", "completed"]
+
+
+@inside
+async def test_what_a_tool_prints_is_shown_beside_the_answer() -> None:
+    shown = {"type": "content", "content": {"type": "text", "text": "half of it"}}
+    async with backend(MemoryStore()) as conversations:
+        some = await conversations.open("c")
+        async with some.agent(AcpAgent) as source:
+            for told in ACP[:4]:
+                await source.feed(told)
+            await source.feed(update("tool_call_update", toolCallId="c1", content=[shown]))
+            (tool,) = [node for node in some.view() if node.kind == "tool"]
+            assert tool.data["output"] == "half of it"
+            assert [live.number for live in some.session.attempts][-1:] == [0]
+            assert some.statistics()["turn"] == 1
+
+
+@inside
 async def test_a_subagent_has_a_conversation_beside() -> None:
     store = WaitingStore()
     story = [

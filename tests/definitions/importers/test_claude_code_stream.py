@@ -142,6 +142,9 @@ def test_a_subagent_has_a_recording_of_its_own() -> None:
     assert [each.get("conversation") for each in headers] == [None, "a1"]
     said_beside = [event["type"] for event in appended(operations, "a1")]
     assert "assistant/message" in said_beside
+    others = [each for each in operations if each.get("op") in ("delta", "settle")]
+    steps = {(each["conversation"], each["attempt"]) for each in others if "conversation" in each}
+    assert steps == {("a1", "1.1.1")}
     inner = [event for event in appended(operations) if event["data"].get("parent_call_id")]
     assert [event["data"]["call_id"] for event in inner] == ["c1"]
 

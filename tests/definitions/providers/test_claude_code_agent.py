@@ -375,6 +375,8 @@ def test_what_nobody_took_begins_the_next_turn() -> None:
 def test_the_program_repeats_a_prompt_and_it_is_one() -> None:
     pieces = read(prompt("Hi"), prompt("Hi", uuid="p1", isReplay=True), said("m1", text("a")))
     assert len(events(pieces, "user/message")) == 1
+    expanded = read(prompt("@a", uuid="p1"), prompt("a: x", uuid="p1", isReplay=True))
+    assert len(events(expanded, "user/message")) == 1
     alone = read(prompt("Hi", uuid="p1", isReplay=True), said("m1", text("a")))
     assert len(events(alone, "user/message")) == 1
 
@@ -552,6 +554,16 @@ def test_the_calls_of_a_subagent_stand_in_the_call_that_started_it() -> None:
     assert len(events(pieces, "assistant/message")) == 2
 
 
+def test_a_call_of_a_subagent_that_is_told_again_is_one() -> None:
+    again = said("s1", call("c1", "Read", path="a"), parent="a1")
+    for frames in ([again], [again, returned("c1", "x", parent="a1"), again]):
+        pieces = read(said("m1", call("a1", "Task")), *frames, again)
+        assert len(events(pieces, "tool/call")) == 2
+    other = said("s2", call("c1", "Read", path="b"), parent="a1")
+    pieces = read(said("m1", call("a1", "Task")), again, returned("c1", parent="a1"), other)
+    assert [each["call_id"] for each in events(pieces, "tool/call")] == ["a1", "c1", "c1#2"]
+
+
 def test_what_a_subagent_says_is_a_conversation_of_its_own() -> None:
     pieces = read(*SUBAGENT)
     assert types(pieces, "a1") == ONE_CALL
@@ -668,6 +680,13 @@ def test_work_that_ends_without_a_result_is_its_result(status: str) -> None:
     assert (at_once.pop("synthetic"), at_once) == (True, last)
     assert last["content"] == [text(status)]
     assert last.get("is_error", False) is (status != "completed")
+
+
+def test_work_that_failed_says_why() -> None:
+    patch = {"status": "failed", "error": "No space."}
+    story = [streamed("m1", call("c1")), system("task_started", task_id="t1", tool_use_id="c1")]
+    pieces = read(*story, system("task_updated", task_id="t1", patch=patch), ended())
+    assert events(pieces, "tool/result")[0]["content"] == [text("No space.")]
 
 
 def test_the_real_result_of_work_that_ended_comes_first() -> None:
