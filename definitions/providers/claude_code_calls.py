@@ -28,11 +28,10 @@ _NOT_TOLD = frozenset({"subtype", "tool_use_id", "input", "agent_id"})
 
 
 class ClaudeCodeCall:
-    """What is known of one call. `id` is its id here, `told` the program's."""
+    """What is known of one call. `id` is its id here."""
 
-    def __init__(self, call_id: str, told: str, arguments: str, place: tuple[int, int]) -> None:
+    def __init__(self, call_id: str, arguments: str, place: tuple[int, int]) -> None:
         self.id = call_id
-        self.told = told
         self.arguments = arguments
         self.place = place
         """The turn and the step that it stands in: those of its outermost call."""
@@ -74,7 +73,7 @@ class ClaudeCodeCalls:
     def hand_over(self, call: Call, step: tuple[int, int]) -> None:
         """Write a call of an answer that is stored, when it is ready."""
         told = call.provider_call_id or call.call_id
-        made = ClaudeCodeCall(call.call_id, told, call.arguments_text, step)
+        made = ClaudeCodeCall(call.call_id, call.arguments_text, step)
         self._calls[told] = made
         self._ids.add(made.id)
         if call.ready:
@@ -91,7 +90,7 @@ class ClaudeCodeCalls:
         if outer is None:
             self._turns.begin_step()
         place = (self._turns.turn, self._turns.step) if outer is None else outer.place
-        call = ClaudeCodeCall(self._new(told), told, arguments, place)
+        call = ClaudeCodeCall(self._new(told), arguments, place)
         self._calls[told] = call
         data: dict[str, Any] = {"call_id": call.id, "name": name, "arguments": arguments}
         data |= {} if call.id == told else {"provider_call_id": told}

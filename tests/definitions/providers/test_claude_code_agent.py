@@ -150,6 +150,22 @@ def test_a_message_whose_stop_is_lost_is_whole_when_a_call_of_it_ran() -> None:
     assert types(pieces) == ONE_CALL[:1] + ONE_CALL[2:]
 
 
+def test_events_alone_tell_an_answer_and_its_calls() -> None:
+    whole = [each for each in streamed("m1", call("c1", x=1)) if each["type"] == "stream_event"]
+    for frames in (whole, whole[1:]):  # the beginning may not be seen
+        pieces = read(frames[:-2], returned("c1"), frames[-2:], ended())
+        assert types(pieces)[2:5] == ["assistant/message", "tool/call", "tool/result"]
+        assert events(pieces, "tool/call")[0]["arguments"] == '{"x": 1}'
+    assert types(read(whole[-2:])) == []
+
+
+def test_a_frame_may_say_why_its_message_stopped() -> None:
+    cut = said("m1", text("a"))
+    cut["message"]["stop_reason"] = "max_tokens"
+    (message,) = events(read(cut, ended(stop_reason="end_turn")), "assistant/message")
+    assert message["stop_reason"] == "length"
+
+
 # Attempts
 
 
@@ -183,8 +199,10 @@ def test_a_retry_that_the_program_tells() -> None:
     retry = system("api_retry", attempt=1, retry_delay_ms=500, error_status=529, error="overloaded")
     broken = streamed("m1", text("I was"), end=False)
     pieces = read(prompt("Hi"), retry, broken, retry, streamed("m2", text("Hello")), ended())
-    told = [(each["number"], each["delay_ms"]) for each in events(pieces, "llm/retry")]
-    assert told == [(1, 500), (2, 500)]
+    told = [
+        (each["retry_id"], each["number"], each["delay_ms"]) for each in events(pieces, "llm/retry")
+    ]
+    assert told == [("retry-1.1", 1, 500), ("retry-1.1", 2, 500)]
     assert events(pieces, "llm/retry")[0]["reason"] == "overloaded"
     assert settled(pieces) == [("1.1.2", "abandoned"), ("1.1.3", "completed")]
 
@@ -211,7 +229,7 @@ def test_an_answer_that_another_one_supersedes_is_withdrawn() -> None:
 @pytest.mark.parametrize("begun", [[], streamed("m1", text("I w"), end=False)])
 def test_an_answer_that_was_aborted_keeps_what_was_said(begun: list[Json]) -> None:
     cut = said("m1", text("I w"), aborted=True)
-    pieces = read(prompt("Hi"), begun, cut, ended(terminal_reason="aborted_streaming"))
+    pieces = read(prompt("Hi"), begun, cut, cut, ended(terminal_reason="aborted_streaming"))
     (message,) = events(pieces, "assistant/message")
     assert message["content"] == [text("I w")]
     assert message["interrupted"] is True
@@ -351,8 +369,12 @@ def test_what_is_said_meanwhile_waits_for_the_next_step() -> None:
         streamed("m2", text("Done.")),
         ended(),
     )
-    splices = [(each["added"], each["claimed"]) for each in events(pieces, "inbox/spliced")]
-    assert splices == [(["p2"], []), ([], ["p2"])]
+    message = {"message_id": "p2", "content": [text("Faster")]}
+    waits, taken = events(pieces, "inbox/spliced")
+    queue = {"queue": "next-step", "added": ["p2"], "claimed": [], "messages": [message]}
+    assert waits == queue
+    assert taken == {"queue": "next-step", "added": [], "claimed": ["p2"]}
+    assert events(pieces, "user/message")[1] == message
     at = types(pieces)
     assert at.index("inbox/spliced") < at.index("tool/result")
     assert at[-6:] == [
@@ -381,16 +403,63 @@ def test_the_program_repeats_a_prompt_and_it_is_one() -> None:
     assert len(events(alone, "user/message")) == 1
 
 
+@pytest.mark.parametrize(
+    ("block", "told"),
+    [
+        ("Hi", text("Hi")),
+        (text("Hi"), text("Hi")),
+        (
+            {"type": "image", "source": {"data": "eA==", "media_type": "image/png"}},
+            {"type": "file", "media_type": "image/png", "data": "eA=="},
+        ),
+        (
+            {"type": "document", "source": {"data": "eA=="}},
+            {"type": "file", "media_type": "application/octet-stream", "data": "eA=="},
+        ),
+        (
+            {"type": "search_result", "x": 1},
+            {
+                "type": "provider",
+                "provider": "anthropic",
+                "raw": {"type": "search_result", "x": 1},
+            },
+        ),
+    ],
+)
+def test_what_a_prompt_and_a_result_may_hold(block: Any, told: Json) -> None:
+    pieces = read(prompt([block], uuid="p1"), said("m1", call("c1")), returned("c1", [block]))
+    assert events(pieces, "user/message") == [{"message_id": "p1", "content": [told]}]
+    assert events(pieces, "tool/result")[0]["content"] == [told]
+
+
 def test_who_wrote_a_prompt_is_said_when_no_person_did() -> None:
     pieces = read(prompt("<task-notification>", origin={"kind": "task-notification"}))
     assert events(pieces, "user/message")[0]["source"] == {"kind": "task-notification"}
 
 
 def test_what_the_program_wrote_for_the_model_shows_no_row() -> None:
-    made_up = prompt("Base directory for this skill", isSynthetic=True)
-    pieces = read(prompt("Hi"), made_up)
-    assert len(events(pieces, "user/message")) == 1
-    assert events(pieces, "claude-code/synthetic") == [made_up]
+    for mark in ("isSynthetic", "isMeta"):
+        made_up = prompt("Base directory for this skill", **{mark: True})
+        pieces = read(prompt("Hi"), made_up)
+        assert len(events(pieces, "user/message")) == 1
+        assert events(pieces, "claude-code/synthetic") == [made_up]
+
+
+def test_a_frame_that_is_kept_says_what_it_was() -> None:
+    beside = {**returned("c1"), "message": {"content": [*returned("c1")["message"]["content"]]}}
+    beside["message"]["content"].append(text("A reminder."))
+    answer = answered("h1", ok=True)
+    kept = {
+        "init": init(),
+        "control_response": answer,
+        "user": beside,
+        "system": {"type": "system"},
+        "odd": {"x": 1},
+    }
+    pieces = read(*kept.values(), "no frame")
+    for kind in ("init", "control_response", "user", "system"):
+        assert events(pieces, f"claude-code/{kind}") == [kept[kind]]
+    assert events(pieces, "claude-code/odd") == [{"x": 1}, {"value": "no frame"}]
 
 
 def test_what_a_command_printed() -> None:
@@ -436,14 +505,15 @@ def test_a_refusal_and_the_result_of_its_call() -> None:
     assert (answer["decision"], answer["message"]) == ("deny", "No.")
     (result,) = events(pieces, "tool/result")
     assert result["error"] == {"name": "denied", "message": "No."}
+    assert result["is_error"] is True
 
 
 def test_a_rule_for_the_future_is_remembered() -> None:
     rules = [{"type": "addRules", "rules": [{"toolName": "Bash"}]}]
     pieces = read(asked("r1", "c1"), allowed("r1", updatedPermissions=rules))
     (answer,) = events(pieces, "permission/answer")
-    assert answer["remember"] is True
-    assert answer["updated_permissions"] == rules
+    named = {"call_id": "c1", "request_id": "r1", "decision": "allow"}
+    assert answer == {**named, "remember": True, "updated_permissions": rules}
 
 
 def test_a_host_that_fails_to_answer_refuses() -> None:
@@ -518,7 +588,8 @@ def test_what_the_provider_ran_by_itself() -> None:
     ran = {"type": "server_tool_use", "id": "w1", "name": "web_search", "input": {"query": "x"}}
     found: Json = {"type": "web_search_tool_result", "tool_use_id": "w1", "content": []}
     pieces = read(said("m1", ran, found, text("Nothing.")), ended())
-    assert events(pieces, "tool/call")[0]["ran_by"] == "provider"
+    (made,) = events(pieces, "tool/call")
+    assert (made["ran_by"], made["turn"], made["step"]) == ("provider", 1, 1)
     assert events(pieces, "tool/result")[0]["call_id"] == "w1"
 
 
@@ -549,6 +620,7 @@ def test_the_calls_of_a_subagent_stand_in_the_call_that_started_it() -> None:
     pieces = read(*SUBAGENT)
     outer, inner = events(pieces, "tool/call")
     assert (inner["call_id"], inner["parent_call_id"]) == ("c1", "a1")
+    assert (inner["name"], inner["arguments"]) == ("Read", '{"path":"a"}')
     assert (inner["turn"], inner["step"]) == (outer["turn"], outer["step"])
     assert [each["call_id"] for each in events(pieces, "tool/result")] == ["c1", "a1"]
     assert len(events(pieces, "assistant/message")) == 2
@@ -562,6 +634,7 @@ def test_a_call_of_a_subagent_that_is_told_again_is_one() -> None:
     other = said("s2", call("c1", "Read", path="b"), parent="a1")
     pieces = read(said("m1", call("a1", "Task")), again, returned("c1", parent="a1"), other)
     assert [each["call_id"] for each in events(pieces, "tool/call")] == ["a1", "c1", "c1#2"]
+    assert events(pieces, "tool/call")[2]["provider_call_id"] == "c1"
 
 
 def test_what_a_subagent_says_is_a_conversation_of_its_own() -> None:
@@ -602,6 +675,9 @@ def test_a_question_about_a_call_inside_a_subagent() -> None:
     pieces = read(
         streamed("m1", call("a1", "Task")), begun, asked("r1", "c1", agent_id="t1"), allowed("r1")
     )
+    assert events(pieces, "tool/call")[1]["parent_call_id"] == "a1"
+    heard = said("s1", text("I look."), parent="a1", agent_id="t1")
+    pieces = read(streamed("m1", call("a1", "Task")), heard, asked("r1", "c1", agent_id="t1"))
     assert events(pieces, "tool/call")[1]["parent_call_id"] == "a1"
     unknown = read(streamed("m1", call("a1", "Task")), asked("r1", "c1", agent_id="t1"))
     assert len(events(unknown, "tool/call")) == 1
