@@ -38,7 +38,7 @@ from definitions.backend.sources import MakeAgent, SourceCore, Writer
 from definitions.backend.turns import StepCore, TurnCore
 from definitions.backend.values import Answer, Content, Decision
 from definitions.describer import Describer, Job
-from definitions.providers import Call
+from definitions.providers import AgentPiece, Call
 
 __all__ = ["AgentSource", "Attempt", "Conversation", "Conversations", "Dispatch", "Step", "Turn"]
 
@@ -242,29 +242,34 @@ class AgentSource(_LiveBlock):
         self._core = core
         self._clerk = clerk
         self._beside = beside
+        self._order = asyncio.Lock()
 
     async def feed(self, given: object) -> None:
         """Take bytes or text of what the agent prints, cut anywhere, a line, or a decoded message.
 
-        It is stored when this returns. Never raises for what an agent says; `StoreError` when it
-        cannot be stored.
+        It is stored when this returns. Several tasks may feed what goes in and what comes out.
+        Never raises for what an agent says; `StoreError` when it cannot be stored.
         """
         self._core.read(given)
         await self._write()
 
     async def _write(self) -> None:
-        while (found := self._core.next()) is not None:
-            name, pieces = found
-            if name is None:
-                await self._clerk.do(self._core.write(pieces))
-                continue
-            other = await self._beside(name)
-            writer = self._core.writer(name)
-            if writer is None:
-                writer = Writer(other._desk)  # noqa: SLF001 - of this file
-                self._core.follow(name, writer)
-                await other._clerk.do(writer.begin())  # noqa: SLF001
-            await other._clerk.do(writer.write(pieces))  # noqa: SLF001
+        async with self._order:
+            while (found := self._core.next()) is not None:
+                name, pieces = found
+                if name is None:
+                    await self._clerk.do(self._core.write(pieces))
+                else:
+                    await self._write_beside(name, pieces)
+
+    async def _write_beside(self, name: str, pieces: list[AgentPiece]) -> None:
+        other = await self._beside(name)
+        writer = self._core.writer(name)
+        if writer is None:
+            writer = Writer(other._desk)  # noqa: SLF001 - of this file
+            self._core.follow(name, writer)
+            await other._clerk.do(writer.begin())  # noqa: SLF001
+        await other._clerk.do(writer.write(pieces))  # noqa: SLF001
 
     async def __aexit__(
         self,

@@ -231,6 +231,23 @@ async def test_a_subagent_has_a_conversation_beside() -> None:
     assert types(plainly, "c/a1") == types(store, "c/a1")
 
 
+@inside
+async def test_tasks_that_feed_at_once_are_written_in_order() -> None:
+    store = WaitingStore()
+    async with backend(store) as conversations:
+        some = await conversations.open("c")
+        async with some.agent(ClaudeCodeAgent) as source:
+            await source.feed(said("m1", call("a1", "Task")))
+            told = [prompt(str(number), parent="a1") for number in range(4)]
+            await asyncio.gather(*map(source.feed, told))
+    said_beside = [
+        event.data["content"][0]["text"]
+        for event in log(store, "c/a1")
+        if event.type == "user/message"
+    ]
+    assert said_beside == ["0", "1", "2", "3"]
+
+
 BROKEN = [prompt("Look"), *streamed("m1", words("I was"), call("c1", x=1), end=False)]
 
 
