@@ -2,11 +2,11 @@
 
 `digest` takes one file. What it is, its content says (`bodies`). An answer is read in every way in
 which a network may cut it, and once more plainly (`answers`, `plainly`); a tool loop is compared
-with what its client sent back (`exchanges`), a log's live half with its stored one (`logs`); each
-answer that a client recorded is read on its own (`recorded`); the transcript of an agent is
-imported (`transcripts`); and all of them are compared with a listing that lies beside them
-(`listing`). The command line finds this by entry point. Not here: reading files, adapters,
-importers, and the table that people see.
+with what its client sent back (`exchanges`) and with what we would have sent (`contexts`), a log's
+live half with its stored one (`logs`); each answer that a client recorded is read on its own
+(`recorded`); the transcript of an agent is imported (`transcripts`); and all of them are compared
+with a listing that lies beside them (`listing`). The command line finds this by entry point. Not
+here: reading files, adapters, importers, and the table that people see.
 """
 
 from __future__ import annotations
@@ -97,7 +97,8 @@ def _exchange(found: Exchange, listed: Row | None) -> Digest:
         odd.append(Odd("", "answers", list(found.unread), None, "unread-line"))
     elif listed:
         odd += compare(listed, found.answers)
-    return Digest(EXCHANGE, counts=_counts(found.answers), odd=tuple(odd))
+    counts = {**_counts(found.answers), **found.counts}
+    return Digest(EXCHANGE, counts=counts, odd=tuple(odd))
 
 
 def _recorded(found: Body, listed: Row | None) -> Digest:

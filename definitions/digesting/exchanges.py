@@ -1,12 +1,13 @@
 """A recorded tool loop: each line an answer, and in the next line's request what became of it.
 
 A client keeps an answer and sends it back as history, so the next request tells what another
-program has read out of the same bytes. Not here: how histories are spelled (`histories`).
+program has read out of the same bytes. Not here: how histories are spelled (`histories`), and what
+we would send in the place of that request (`contexts`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -14,7 +15,9 @@ from assembler.engine.values import same
 from assembler.plugins import Odd
 from definitions.digesting.answers import Answer, read_answer, text_of
 from definitions.digesting.bodies import PROVIDERS, Body, body, format_of
+from definitions.digesting.contexts import contexts
 from definitions.digesting.histories import UNKNOWN, History, Sent, history_of
+from definitions.digesting.sent import squeezed
 from definitions.providers import Call
 from definitions.providers.reading import text
 
@@ -22,15 +25,16 @@ __all__ = ["Exchange", "exchange"]
 
 _WHOLE = "-full"
 """Ends the name of a format when the answer was not streamed."""
-_QUOTES = str.maketrans("\u2018\u2019\u201c\u201d", "''\"\"")
 
 
 class Exchange(Struct, frozen=True):
-    """The answers of a tool loop. `unread`: the lines whose format nobody reads, by their name."""
+    """The answers of a tool loop. `unread`: the lines whose format nobody reads, by their name.
+    `counts`: what was compared with what we would send."""
 
     answers: tuple[Answer, ...]
     odd: tuple[Odd, ...]
     unread: tuple[str, ...]
+    counts: Mapping[str, int]
 
 
 def exchange(lines: Body) -> Exchange:
@@ -60,7 +64,9 @@ def exchange(lines: Body) -> Exchange:
     for at, answer in enumerate(answers):
         if answer is not None:
             odd += [*answer.odd, *_sent_back(answer, known, histories[at], histories[at + 1 :])]
-    return Exchange(known, tuple(odd), tuple(unread))
+    sure = {at for at, answer in enumerate(answers, 1) if answer and answer.is_confirmed}
+    proof = contexts(lines, sure)
+    return Exchange(known, (*odd, *proof.odd), tuple(unread), proof.counts)
 
 
 def _sent_back(
@@ -91,9 +97,9 @@ def _goes_on(before: History, after: History) -> bool:
 def _holds(history: History, answer: Answer) -> bool:
     """Whether an answer is in a history, by an id or by its text."""
     ids = set().union(*map(_ids, answer.response.calls))
-    said = _spelled(text_of(answer.response))
+    said = squeezed(text_of(answer.response))
     return any(each.id in ids for each in history.calls) or (
-        said != "" and said in map(_spelled, history.texts)
+        said != "" and said in map(squeezed, history.texts)
     )
 
 
@@ -114,7 +120,7 @@ def _compare(answer: Answer, history: History) -> Iterator[Odd]:
             yield from _compare_call(answer, call, sent)
     said = text_of(answer.response)
     if said and said not in history.texts:
-        alike = _spelled(said) in map(_spelled, ("", *history.texts))
+        alike = squeezed(said) in map(squeezed, ("", *history.texts))
         kind = "spelling" if alike else _clients(answer, "rewritten")
         yield Odd(where, "text in the history", list(history.texts), said, kind)
 
@@ -122,11 +128,6 @@ def _compare(answer: Answer, history: History) -> Iterator[Odd]:
 def _clients(answer: Answer, kind: str) -> str:
     """Give a word for what a client did: only when it is sure what the answer was."""
     return kind if answer.is_confirmed else ""
-
-
-def _spelled(said: str) -> str:
-    """Give a text without what clients and recorders change in it: blanks, typographic quotes."""
-    return "".join(said.translate(_QUOTES).split())
 
 
 def _ids(call: Call) -> set[str]:

@@ -53,5 +53,21 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "other-id": "the client keeps the call under another id, or under none",
         "spelling": "the client's text has other blanks or quotation marks",
         "provider-call": "the client does not send back what the provider ran",
+        # of a history that a client sends, against ours
+        "says-nothing": "a field is null, empty or its default here, and left out there",
+        "unmarked": "the client leaves out a mark of the provider: an id, a signature, a source",
+        "base64": "the client writes the same bytes in base64's other alphabet",
+        "same-json": "the client writes the same arguments as other JSON text, none at all as {}",
+        "result-shape": "the client puts the same result into other fields",
+        "cache-mark": "the client marks how far the provider shall cache",
+        "stream-index": "the client sends back the place that a call had in the stream",
+        "no-reasoning": "the client does not send the reasoning back",
+        "no-result": "the client sends no result of a call; we say that there is none",
+        "thought-as-text": "the client sends the reasoning back as text",
+        "reasoning-field": "the reasoning came in two fields; the client sends back the other one",
+        "failed-answer": "the answer failed, and the client made one of its own in its place",
+        "earlier": "the loop began before its first line; that answer stands in none",
+        "unrecorded": "an answer in between was not recorded; only the client's request has it",
+        "no-event": "the client lets the provider run a call; no event says that",
     }
 )

@@ -6,7 +6,7 @@ said before it is in `requests`. Not here: any format of streams (`definitions.p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from assembler.codec import plain
@@ -15,30 +15,35 @@ from definitions.answering import call_draft, ended
 from definitions.importers.errors import ImportFault
 from definitions.importers.halves import may_hold_halves, mended
 from definitions.importers.reading import read
-from definitions.importers.requests import Prompt, Returned, said_last
+from definitions.importers.requests import Prompt, said_last
 from definitions.importers.transcript import Operation, Transcript
 from definitions.providers import adapter
 from definitions.providers.chunks import Chunks
 from definitions.providers.formats import FORMATS, format_of
 from definitions.providers.reading import text
 
-__all__ = ["EXCHANGE", "MODEL_STREAM", "exchange", "model_stream"]
+__all__ = ["EXCHANGE", "MODEL_STREAM", "Conversation", "exchange", "format_said", "model_stream"]
 
 _WHOLE = "-full"
 """Ends the name of a format when the answer was not streamed."""
 
 
-class _Conversation:
-    """A conversation that is written answer by answer."""
+class Conversation:
+    """A conversation that is written answer by answer: what was said before one, then the answer.
+
+    Its operations have no header.
+    """
 
     def __init__(self) -> None:
         self.transcript = Transcript()
         self._in_use: set[str] = set()
         self._running: dict[str, None] = {}
+        self._request: Mapping[str, Any] | None = None
 
-    def say(self, said: Iterable[Prompt | Returned]) -> Iterator[Operation]:
-        """Write what the client said since the last answer: results of calls, prompts."""
-        for each in said:
+    def say(self, request: Mapping[str, Any]) -> Iterator[Operation]:
+        """Write what a client says that is new in a request: results of calls, prompts."""
+        before, self._request = self._request, request
+        for each in said_last(request, before):
             if isinstance(each, Prompt):
                 self._running.clear()
                 yield from self.transcript.user(each.content)
@@ -84,7 +89,7 @@ def model_stream(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operati
     found = format_of(_objects(body))
     if found is None:
         raise ImportFault(name, 1, "line", f"an answer in one of {', '.join(sorted(FORMATS))}")
-    conversation = _Conversation()
+    conversation = Conversation()
     yield conversation.transcript.header(name, f"Imported from a model's answer ({found}).")
     conversation.transcript.at("answer")
     yield from conversation.answer(found, body)
@@ -103,7 +108,7 @@ def exchange(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
 
     A line is `{request, response, …}`: what the client sent, and the raw text of the answer.
     """
-    conversation = _Conversation()
+    conversation = Conversation()
     yield conversation.transcript.header(name, "Imported from exchanges with a model.")
     for line in read(lines, name):
         fields = line.fields
@@ -112,15 +117,21 @@ def exchange(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
         told = mended(fields.values) if may_hold_halves(line.text) else fields.values
         response = told.get("response")
         body = text(response).encode()
-        found = format_of(_objects(body))
-        said = text(told.get("format")).removesuffix(_WHOLE)
+        found = format_said(told)
         conversation.transcript.at(f"line-{fields.line}")
-        yield from conversation.say(said_last(told["request"]))
-        if found is None and said not in FORMATS:
+        yield from conversation.say(told["request"])
+        if found is None:
             yield conversation.transcript.kept("exchange/response", told)
             continue
-        yield from conversation.answer(found or said, body)
+        yield from conversation.answer(found, body)
     yield conversation.transcript.finish()
+
+
+def format_said(line: Mapping[str, Any]) -> str | None:
+    """Give the format of the answer in a line: what it shows, else what is said of it."""
+    said = text(line.get("format")).removesuffix(_WHOLE)
+    found = format_of(_objects(text(line.get("response")).encode()))
+    return found or (said if said in FORMATS else None)
 
 
 def _is_stream(sample: Sample) -> bool:

@@ -15,7 +15,7 @@ from attrs import frozen
 from definitions.importers.transcript import text_block
 from definitions.providers.reading import array, mapping, text
 
-__all__ = ["Prompt", "Returned", "said_last"]
+__all__ = ["Prompt", "Returned", "said_last", "unmarked"]
 
 _MODEL = frozenset({"assistant", "model"})
 _HARNESS = frozenset({"system", "developer"})
@@ -40,23 +40,45 @@ class Returned:
     is_error: bool = False
 
 
-def said_last(request: Mapping[str, Any]) -> list[Prompt | Returned]:
-    """Give the prompts and results behind the last answer in a request. Never raises; linear."""
+def said_last(
+    request: Mapping[str, Any], before: Mapping[str, Any] | None = None
+) -> list[Prompt | Returned]:
+    """Give the prompts and results behind the last answer in a request. Never raises; linear.
+
+    `before` is the request that the last answer came to: where this one goes on from it, all that
+    is new counts, whatever answers stand in between that nobody recorded.
+    """
     said: list[Prompt | Returned] = []
     for field in ("messages", "input", "contents"):
         told = request.get(field)
         if isinstance(told, str):
             return [Prompt([text_block(told)])]
-        for entry in map(mapping, array(told)):
-            if _is_of_model(entry):
-                said = []
-            else:
+        entries = list(array(told))
+        known = list(array(before.get(field))) if before else []
+        new = entries[len(known) :] if known and _goes_on(entries, known) else None
+        for entry in map(mapping, entries if new is None else new):
+            if not _is_of_model(entry):
                 said += _said(entry)
+            elif new is None:
+                said = []
     return said
+
+
+def _goes_on(entries: list[Any], known: list[Any]) -> bool:
+    return bool(unmarked(entries[: len(known)]) == unmarked(known))
+
+
+def unmarked(value: Any) -> Any:
+    """Give a part of a request without the marks that say what to cache: they move on."""
+    if isinstance(value, dict):
+        return {key: unmarked(each) for key, each in value.items() if key != "cache_control"}
+    return [unmarked(each) for each in value] if isinstance(value, list) else value
 
 
 def _is_of_model(entry: Mapping[str, Any]) -> bool:
     kind = text(entry.get("type"))
+    if kind.endswith("_output") and entry.get("execution") == "server":
+        return True  # what the provider itself found
     return text(entry.get("role")) in _MODEL or kind.endswith("_call") or kind == "reasoning"
 
 
@@ -69,7 +91,7 @@ def _said(entry: Mapping[str, Any]) -> Iterator[Prompt | Returned]:
     elif role == "tool" and not any(_is_result(mapping(part)) for part in entry["content"]):
         yield Returned(_id(entry), _blocks(entry["content"]))
     elif kind.endswith("_output"):
-        yield Returned(_id(entry), _blocks(entry.get("output")))
+        yield Returned(_id(entry), _blocks(entry.get("output", entry.get("tools"))))
     else:
         yield from _parts(entry.get("content", entry.get("parts")))
 

@@ -37,6 +37,7 @@ _NAME_MAX = 64
 _FUNCTION = "function_call"
 _MESSAGE = frozenset({"id", "status", "phase"})
 _OUTPUT = "_output"
+_SEARCH = "tool_search_call"
 
 _Item = dict[str, Any]
 
@@ -167,7 +168,7 @@ def _call(call: Call, call_id: str, *, own: bool) -> _Item:
 
 def _result(call: Call, call_id: str, *, own: bool) -> _Item:
     kind = _kind(call, own=own)
-    item: _Item = {"type": kind + _OUTPUT, "call_id": call_id}
+    item: _Item = {"type": _OUTPUT_TYPES.get(kind, kind + _OUTPUT), "call_id": call_id}
     if own and _is_spelled(call) and call.raw.get("caller"):
         item["caller"] = thaw(call.raw["caller"])
     return {**item, **_OUTPUTS[kind](call)}
@@ -180,7 +181,17 @@ def _kind(call: Call, *, own: bool) -> str:
 
 def _is_spelled(call: Call) -> bool:
     kind = named(call.raw, "type")
+    if kind == _SEARCH and _tools(call) is None:
+        return False
     return kind == _FUNCTION or (kind in _FIELDS and call.arguments is not None)
+
+
+def _tools(call: Call) -> list[Any] | None:
+    """Give the tools that a search of the host found; None when its result is anything else."""
+    blocks = call.result.blocks
+    values = [block.get("value") for block in blocks if block.get("type") == "json"]
+    are_tools = len(values) == len(blocks) and all(type(each) is Object for each in values)
+    return [thaw(each) for each in values] if are_tools and not call.result.is_error else None
 
 
 def _ran(call: Call) -> _Item:
@@ -217,14 +228,18 @@ _FIELDS: Mapping[str, Callable[[Call], _Item]] = {
     "custom_tool_call": _input,
     "apply_patch_call": _operation,
     "shell_call": _action,
+    _SEARCH: _parsed_arguments,
 }
 """Calls of the host by the type of their item: how their arguments are spelled."""
 
 _NAMED = frozenset({_FUNCTION, "custom_tool_call"})
 
+_OUTPUT_TYPES = {_SEARCH: "tool_search_output"}
+"""Outputs that are not named after the item of their call."""
+
 _RAN: Mapping[str, Callable[[Call], _Item]] = {
     "program": argument_object,
-    "tool_search_call": _parsed_arguments,
+    _SEARCH: _parsed_arguments,
     "shell_call": _action,
 }
 """Calls of the provider whose output is an item of its own; all others hold it."""
@@ -251,7 +266,12 @@ def _printed(call: Call) -> _Item:
     return {"output": [{**printed, "outcome": outcome}]}
 
 
+def _found(call: Call) -> _Item:
+    return {"execution": "client", "status": "completed", "tools": _tools(call) or []}
+
+
 _OUTPUTS: Mapping[str, Callable[[Call], _Item]] = {
+    _SEARCH: _found,
     _FUNCTION: _output,
     "custom_tool_call": _output,
     "apply_patch_call": _patched,

@@ -176,10 +176,12 @@ def row(request: Chunk, body: str, format: str = "openai-chat") -> Chunk:
     return {"i": 0, "url": "u", "format": format, "request": request, "response": body}
 
 
-def sent(arguments: str = '{"n":1}', call_id: str = "c1", text: str = "Hi") -> Chunk:
-    call = {"id": call_id, "function": {"name": "now", "arguments": arguments}}
+def sent(arguments: str = '{"n": 1}', call_id: str = "c1", text: str = "Hi") -> Chunk:
+    function = {"name": "now", "arguments": arguments}
+    call = {"id": call_id, "type": "function", "function": function}
     said = {"role": "assistant", "content": text, "tool_calls": [call]}
-    return {"messages": [{"role": "user", "content": "Go"}, said]}
+    result = {"role": "tool", "tool_call_id": call_id, "content": "noon"}
+    return {"messages": [{"role": "user", "content": "Go"}, said, result]}
 
 
 def loop(after: Chunk, first: Iterable[Chunk] = ()) -> str:

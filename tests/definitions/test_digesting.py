@@ -159,7 +159,9 @@ def test_a_history_that_differs_and_a_reading_that_is_not_sure(after: Chunk, fie
     """Two readings must agree before the client is said to have changed something."""
     unsure = chat()
     unsure[0]["choices"][0]["delta"]["function_call"] = None
-    assert differences(digested(loop(after, unsure))) == [("line 1", field)]
+    found = differences(digested(loop(after, unsure)))
+    assert ("line 1", field) in found
+    assert {where for where, _ in found} <= {"line 1", "line 2"}
 
 
 GIVEN = {"n": 1}

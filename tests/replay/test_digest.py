@@ -39,11 +39,12 @@ def test_a_file_of_each_format_agrees(digested: Digested) -> None:
     status, out, _ = digested(FILES)
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
-    assert lines[0] == ["format", "files", "answers", "calls", "findings", "differences"]
+    columns = ["format", "files", "answers", "calls", "findings", "differences"]
+    assert lines[0] == [*columns, "exchanges", "messages", "agree"]
     assert {line[0] for line in lines[1:12]} == {name.split("/")[0] for name in FILES}
-    assert ["openai-chat", "1", "1", "1", "0", "0"] in lines
-    assert ["exchange", "1", "2", "2", "0", "0"] in lines
-    assert ["together", "11", "12", "12", "0", "0"] in lines
+    assert ["openai-chat", "1", "1", "1", "0", "0", "0", "0", "0"] in lines
+    assert ["exchange", "1", "2", "2", "0", "0", "1", "3", "3"] in lines
+    assert ["together", "11", "12", "12", "0", "0", "1", "3", "3"] in lines
     assert out.splitlines()[-1] == "11 files read, 0 differences"
 
 

@@ -135,6 +135,26 @@ def test_half_characters_of_an_answer_that_nobody_reads_are_mended() -> None:
     assert kept["note"] == "\ufffd"
 
 
+def test_a_result_before_an_answer_that_was_not_recorded_is_kept() -> None:
+    asked = {"role": "user", "content": "Look"}
+    called = {"role": "assistant", "tool_calls": [call("c1", '{"at": 1}')]}
+    result = {"role": "tool", "tool_call_id": "c1", "content": "a tree"}
+    between = [{"role": "assistant", "content": "A tree."}, {"role": "user", "content": "And?"}]
+    marked = {**asked, "cache_control": {"type": "ephemeral"}}
+    operations = exchanged(line([asked], CALLING), line([marked, called, result, *between], SAYING))
+    (told,) = data(operations, "tool/result")
+    assert told["call_id"] == "c1"
+    said = [each["content"][0]["text"] for each in data(operations, "user/message")]
+    assert said == ["Look", "And?"]
+
+
+def test_what_a_search_found_is_its_result_and_what_the_provider_found_is_nobodys() -> None:
+    found = {"type": "tool_search_output", "call_id": "c1", "tools": [{"name": "rate"}]}
+    said = said_last({"input": [{**found, "execution": "client"}]})
+    assert said == [Returned("c1", [{"type": "json", "value": {"name": "rate"}}])]
+    assert said_last({"input": [{**found, "execution": "server"}]}) == []
+
+
 def test_what_is_no_exchange_is_one_line() -> None:
     with pytest.raises(ImportFault, match=r"^loop\.jsonl:1: request: expected what a client sent"):
         exchanged({"response": "x"})

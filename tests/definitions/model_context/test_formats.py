@@ -477,6 +477,33 @@ def test_responses_gets_its_other_calls_back_as_what_they_were() -> None:
     ]
 
 
+def test_responses_gets_the_tools_back_that_a_search_of_the_host_found() -> None:
+    item = {"type": "tool_search_call", "execution": "client", "id": "ts_1"}
+    log = Log().starts("go")
+    log.says(call("c1", "tool_search", '{"q":"a"}', raw=item), provider="openai_responses")
+    found = {"type": "function", "name": "rate"}
+    log.results("c1", {"type": "json", "value": found})
+    assert given(log, "openai_responses")[1:] == [
+        {**item, "call_id": "c1", "arguments": {"q": "a"}},
+        {
+            "type": "tool_search_output",
+            "call_id": "c1",
+            "execution": "client",
+            "status": "completed",
+            "tools": [found],
+        },
+    ]
+
+
+@pytest.mark.parametrize("told", ["denied", {"type": "json", "value": ["a"]}])
+def test_responses_is_told_in_words_of_a_search_that_found_no_tools(told: Any) -> None:
+    item = {"type": "tool_search_call", "execution": "client", "id": "ts_1"}
+    log = Log().starts("go")
+    log.says(call("c1", "tool_search", "{}", raw=item), provider="openai_responses")
+    kinds = [each["type"] for each in given(log.results("c1", told), "openai_responses")]
+    assert kinds[1:] == ["function_call", "function_call_output"]
+
+
 # Gemini
 
 
