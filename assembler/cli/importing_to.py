@@ -11,13 +11,13 @@ import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from shutil import copyfileobj
 from typing import IO, Any, Protocol
 
 from msgspec import Struct
 
-from assembler import codec
 from assembler.recordings.files import atomic
-from assembler.recordings.format import Fields
+from assembler.recordings.format import Fields, encoded
 from assembler.stores import SQLiteStore
 from assembler.stores.base import SyncStore
 
@@ -28,6 +28,7 @@ Made = Iterable[tuple[str | None, Fields]]
 _BATCH_EVENTS = 1_000
 _SPOOL_BYTES = 8 << 20
 """What is larger waits on the disk."""
+_COPIED_BYTES = 1 << 20
 _SUFFIX = ".recording.jsonl"
 _UNSAFE = re.compile(r"[^\w.@#-]+")
 
@@ -135,7 +136,7 @@ class _Spool:
     def fill(self, made: Made) -> Told:
         events = at = 0
         for conversation, fields in made:
-            line = codec.encode(fields) + b"\n"
+            line = encoded(fields)
             events += fields.get("op") == "append"
             if conversation is None:
                 self._main.write(line)
@@ -156,7 +157,8 @@ class _Spool:
 
     def write(self, target: Path) -> None:
         with atomic(target) as file:
-            file.writelines(self.chunks(None))
+            self._main.seek(0)
+            copyfileobj(self._main, file, _COPIED_BYTES)
         for conversation in self._places:
             stem = target.name.removesuffix(".jsonl")
             name = f"{stem}.{_UNSAFE.sub('_', conversation)}.jsonl"

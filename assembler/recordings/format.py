@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from assembler import codec
 from assembler.engine.errors import InputError, LimitError, RecordingError
-from assembler.engine.events import Event, Outcome, as_event
-from assembler.engine.values import DEPTH_MAX, Object, freeze_object
+from assembler.engine.events import INT_END, Event, Outcome, as_event
+from assembler.engine.values import DEPTH_MAX, Object, freeze_object, is_plain
 from assembler.plugins import Operations, operations
 from assembler.recordings.matching import short
 
@@ -27,7 +27,9 @@ __all__ = [
     "Recording",
     "check_header",
     "check_operation",
+    "encoded",
     "frozen",
+    "is_sound_append",
     "read_lines",
     "time_of",
     "unexpected",
@@ -86,7 +88,7 @@ _HEADER: Mapping[str, str] = {
 
 
 Fields = Mapping[str, Any]
-"""What a line says, frozen."""
+"""What a line says: frozen, or plain where `is_sound_append` answers yes."""
 
 Place = tuple[str, int]
 """A file and a line in it."""
@@ -183,6 +185,37 @@ def _quoted(line: bytes) -> str:
     """The beginning of a line, so that nothing in it can reach a terminal as it is."""
     text = line[:_BLOCK].decode(errors="replace").strip()
     return ascii(text) + (" …" if len(line) > _BLOCK else "")
+
+
+_APPEND = frozenset({"op", "event"})
+_EVENT = frozenset({"seq", "type", "time", "data", "id"})
+
+
+def is_sound_append(fields: Mapping[str, Any]) -> bool:
+    """Whether plain fields surely are an `append` as it may stand in a recording.
+
+    Quick, and without a copy: most lines of a transcript are one. False says no more than: freeze
+    the fields and ask `check_operation`, which says what is wrong.
+    """
+    event = fields.get("event")
+    if fields.keys() != _APPEND or fields.get("op") != "append" or type(event) is not dict:
+        return False
+    if not event.keys() <= _EVENT:
+        return False
+    seq, time, data = event.get("seq"), event.get("time", 0), event.get("data")
+    numbers = type(seq) is int and 0 < seq < INT_END and type(time) is int and abs(time) < INT_END
+    names = _is_name(event.get("type")) and _is_name(event.get("id", "-"))
+    return numbers and names and type(data) is dict and is_plain(data)
+
+
+def _is_name(value: Any) -> bool:
+    return type(value) is str and value != "" and value.isascii()
+
+
+def encoded(fields: Fields) -> bytes:
+    """A line that was checked, as it stands in a file, with its end."""
+    line = codec.encode_plain(fields) if type(fields) is dict else codec.encode(fields)
+    return line + b"\n"
 
 
 def check_header(fields: Fields, place: Place) -> Operation:

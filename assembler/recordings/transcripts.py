@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any, BinaryIO
 
-from assembler import codec, plugins
+from assembler import plugins
 from assembler.engine.errors import InputError
 from assembler.plugins import Importer, Sample
 from assembler.recordings.files import named, opened
@@ -25,7 +25,9 @@ from assembler.recordings.format import (
     Recording,
     check_header,
     check_operation,
+    encoded,
     frozen,
+    is_sound_append,
     read_lines,
 )
 
@@ -59,7 +61,7 @@ def read_any(path: str | os.PathLike[str]) -> Iterator[Recording]:
 def _recordings(made: Iterable[tuple[str | None, Fields]], source: str) -> Iterator[Recording]:
     lines: dict[str | None, list[bytes]] = {None: []}
     for conversation, fields in made:
-        lines.setdefault(conversation, []).append(codec.encode(fields) + b"\n")
+        lines.setdefault(conversation, []).append(encoded(fields))
     for conversation, told in lines.items():
         name = named(source) if conversation is None else f"{named(source)} ({conversation})"
         yield from read_lines(told, name)
@@ -142,6 +144,9 @@ def checked(
             fields = dict(operation)
             conversation = fields.pop("conversation", None)
             if fields.pop("tail", None) == "unfinished" and finished:
+                continue
+            if is_sound_append(fields):
+                yield conversation, fields
                 continue
             line = frozen(fields)
             if "recording" in line:

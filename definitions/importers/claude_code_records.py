@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from hashlib import blake2b
 from typing import Any
 
 import msgspec
@@ -365,7 +364,7 @@ def _meta(record: Record, block: Record) -> dict[str, Any]:
 
 def _print(value: Any) -> int:
     """Tell values apart in eight bytes, that their contents need not be held."""
-    return int.from_bytes(blake2b(msgspec.json.encode(value), digest_size=8).digest())
+    return hash(msgspec.json.encode(value))
 
 
 def _title(record: Record) -> str:

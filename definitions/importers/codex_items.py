@@ -5,10 +5,11 @@ What has no counterpart is kept whole as the provider's. Not here: which record 
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
+
+import msgspec
 
 from definitions.importers.transcript import arguments_text, text_block
 from definitions.providers.reading import array, mapping, text
@@ -115,8 +116,8 @@ def _parsed(told: str) -> Any:
     if not told.lstrip().startswith("{"):
         return None
     try:
-        return json.loads(told)
-    except (ValueError, RecursionError):
+        return msgspec.json.decode(told)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
 
 

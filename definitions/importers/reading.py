@@ -35,6 +35,7 @@ Data: TypeAlias = dict[str, Any]
 
 _NOT_BLANK = re.compile(r"\S")
 _BOM = b"\xef\xbb\xbf"
+_decode = msgspec.json.Decoder().decode
 _TEXT = "a text that is not empty"
 _OBJECT = "a JSON object"
 _CUT = "a JSON object; the text ends inside of one"
@@ -130,10 +131,10 @@ def values(
         data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
         if number == 1:
             data = data.removeprefix(_BOM)
-        if not data.strip():
+        if not data or data.isspace():
             continue
         try:
-            yield number, msgspec.json.decode(data)
+            yield number, _decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             text = _decoded(line, name, number)
             try:

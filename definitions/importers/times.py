@@ -6,10 +6,13 @@ Not here: what time it is; nothing in this package knows that.
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["milliseconds"]
 
+_DATES_MAX = 16
+"""So many dates are remembered: records ask more than once for theirs."""
 _SECONDS_MAX = 100_000_000_000
 """Numbers below it count seconds (until the year 5138), those above milliseconds."""
 
@@ -28,6 +31,7 @@ def milliseconds(told: Any) -> int | None:
     return round(told * 1000) if told < _SECONDS_MAX else round(told)
 
 
+@lru_cache(maxsize=_DATES_MAX)
 def _of_date(told: str) -> int | None:
     try:
         date = datetime.fromisoformat(told)

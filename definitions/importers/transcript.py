@@ -25,6 +25,9 @@ _NOT_WHOLE = frozenset({"length", "content_filter", "refusal", "cancelled", "err
 """Answers that stopped for one of these hand over none of their calls."""
 
 
+_written = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
 def text_block(text: str) -> Block:
     """Say a text as a block of content."""
     return {"type": "text", "text": text}
@@ -34,7 +37,7 @@ def arguments_text(value: Any) -> str:
     """Say arguments as JSON text: some formats have the text, some the value, some nothing."""
     if isinstance(value, str):
         return value
-    return "" if value is None else json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return "" if value is None else _written(value)
 
 
 class Transcript:

@@ -7,7 +7,6 @@ for any value. Not here: bytes (`framing`), and what a field means (the adapters
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
@@ -16,7 +15,6 @@ from assembler.engine.values import INT_BITS_MAX, Json, freeze
 
 __all__ = ["Halves", "array", "is_object", "mapping", "natural", "plain", "text", "whole"]
 
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _RAW_DEPTH_MAX = 150
 """How deep what we keep unread may be: the message around it has levels of its own."""
 
@@ -58,9 +56,11 @@ def natural(value: object) -> int | None:
 
 def whole(value: str) -> str:
     """Join halves of surrogate pairs; a half that stays alone becomes U+FFFD."""
-    if value.isascii() or not _SURROGATE.search(value):
-        return value
-    return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    try:
+        value.encode()  # several times quicker than to search it
+    except UnicodeEncodeError:
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return value
 
 
 class Halves:
