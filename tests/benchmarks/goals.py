@@ -35,6 +35,7 @@ from tests.benchmarks.contenders import (
     read_partial,
 )
 from tests.benchmarks.following import encoded_once, followed, frames, handed
+from tests.benchmarks.importing import importing
 from tests.benchmarks.measure import (
     Pauses,
     Row,
@@ -70,10 +71,11 @@ class Sizes(Struct, frozen=True):
     words: int = 16_000
     few_words: int = 2_000
     sdk_words: int = 1_000
+    answers: int = 5_000
 
 
 FULL = Sizes(5, 64_000, 1_000, 10_000, 100, 10_000, 100_000, 1_000_000, 4_000, 1_000, 100, 300)
-SMALL = Sizes(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4, 40, 10, 10)
+SMALL = Sizes(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4, 40, 10, 10, 20)
 
 
 def opened(definitions: Any, log: int = 0) -> Callable[[], Assembler]:
@@ -503,5 +505,6 @@ GOALS: Mapping[str, Callable[[Sizes], list[Row]]] = {
     "following": following,
     "providing": providing,
     "beside-sdks": beside_sdks,
+    "importing": importing,
 }
 """In the order in which they are told."""
