@@ -11,12 +11,13 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-from definitions.protocols import Acp, Encoder, Frame
+from definitions.protocols import Acp, AgUi, Encoder, Frame
 
 __all__ = ["EXPECTATIONS", "WATCHES"]
 
 _ENCODERS: Mapping[str, Callable[[Collection[str]], Encoder]] = {
     "acp": lambda hidden: Acp(hidden=hidden),
+    "ag_ui": lambda hidden: AgUi(hidden=hidden),
 }
 """By name of the expectation, what makes an encoder, from the names of the hidden tools."""
 

@@ -68,7 +68,7 @@ EXPECTS: Mapping[str, str] = {
 
 NEEDS: Mapping[str, str] = {
     "attempt": "adapter",
-    **{name: name for name in ("ag_ui", "ai_sdk")},
+    "ai_sdk": "ai_sdk",
 }
 
 RUNNERS = {**driving.RUNNERS, **describing.RUNNERS}

@@ -7,6 +7,7 @@ payloads, ids and patches, never events or State. Not here: sockets and servers.
 from __future__ import annotations
 
 from definitions.protocols.acp import Acp
+from definitions.protocols.ag_ui import AgUi
 from definitions.protocols.frames import Encoder, Frame, send_each
 
-__all__ = ["Acp", "Encoder", "Frame", "send_each"]
+__all__ = ["Acp", "AgUi", "Encoder", "Frame", "send_each"]

@@ -22,9 +22,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from assembler.engine.definition import Node
-from assembler.engine.events import Position
 from assembler.engine.patches import Patch, Put, Remove, Snapshot, TextOp, grown
-from assembler.engine.values import NODE_DEPTH_MAX, Json, Object, Text, freeze_object, same, thaw
+from assembler.engine.values import NODE_DEPTH_MAX, Json, Object, freeze_object, same, thaw
 from definitions.protocols.acp_words import (
     block_of,
     blocks_of,
@@ -34,6 +33,7 @@ from definitions.protocols.acp_words import (
     title_of,
 )
 from definitions.protocols.frames import Frame
+from definitions.protocols.shown import added, is_unseen, ops_of, spot
 
 __all__ = ["Acp"]
 
@@ -71,12 +71,12 @@ class _Said:
         old, self.block = self.block, block
         if old is block:
             return None
-        added = _added(old, block)
-        if added is None and self.spoken:
+        more = added(old, block)
+        if more is None and self.spoken:
             self.number += 1
             self.spoken = False
-        fresh = block_of(block) if added is None else {"type": "text", "text": added}
-        if fresh is None or added == "":
+        fresh = block_of(block) if more is None else {"type": "text", "text": more}
+        if fresh is None or more == "":
             return None
         self.spoken = True
         return fresh
@@ -127,7 +127,7 @@ class Acp:
         """The updates that a client needs now: removals first, the rest in View order."""
         echo = self._echo or (not self._begun and isinstance(update, Snapshot))
         self._begun = True
-        gone, changed = self._read(_ops_of(update, self._nodes))
+        gone, changed = self._read(ops_of(update, self._nodes))
         page_end = self._begin_at(update.window)
         frames = self._remove(gone, changed)
         new = changed.keys() - self._nodes.keys()
@@ -135,7 +135,7 @@ class Acp:
         touched = dict(changed)
         for node in (*self._take_permissions(changed), *self._close(update.open, changed)):
             touched.setdefault(node.key, node)
-        for node in sorted(touched.values(), key=_spot):
+        for node in sorted(touched.values(), key=spot):
             is_past = node.key in new and node.anchor[0] < page_end and node.id not in self._cards
             said = self._tell(node, echo=echo)
             if not (is_past and self._is_settled(node)):
@@ -229,7 +229,7 @@ class Acp:
             return []
         card = self._cards.get(node.id)
         name = node.data["name"] or (card.name if card else None)
-        if name is None or name in self._hidden:
+        if name is None or is_unseen(name, self._hidden):
             # A result without its call may be that of a hidden tool: silent until it is known.
             return [self._discard(card)] if card is not None and name is not None else []
         end = self._end(node, name)
@@ -310,7 +310,7 @@ class Acp:
 
     def _newest_question(self, call_id: str) -> Node | None:
         asked = self._asked.get(call_id)
-        return max(asked.values(), key=_spot) if asked else None
+        return max(asked.values(), key=spot) if asked else None
 
     def _is_refused(self, call_id: str) -> bool:
         """Whether it was asked for and not allowed."""
@@ -357,41 +357,11 @@ class Acp:
         return node.kind != "assistant" or node.data["status"] != "running"
 
 
-def _ops_of(update: Snapshot | Patch, known: Iterable[str]) -> Iterable[Any]:
-    """A Snapshot is a Patch from what is known: what is not in it went, the rest is put."""
-    if isinstance(update, Patch):
-        return update.ops
-    keys = {node.key for node in update.nodes}
-    removed = [Remove(key) for key in known if key not in keys]
-    return [*removed, *(Put(node, None) for node in update.nodes)]
-
-
-def _spot(node: Node) -> tuple[Position, str]:
-    return node.position, node.key
-
-
 def _arguments(data: Json) -> Json:
     """The complete arguments of a dispatched call; their text, when they are no object."""
     if data["arguments"] is not None:
         return data["arguments"]
     return str(data["arguments_text"] or "") or {}
-
-
-def _added(old: Json, new: Json) -> str | None:
-    """Give what `new` has behind `old`; None when it is no continuation. O(added), mostly."""
-    if type(old) is not Object or type(new) is not Object:
-        return None
-    if old.get("type") != new.get("type"):
-        return None
-    before, after = old.get("text"), new.get("text")
-    if type(before) is Text and type(after) is Text:
-        added = after.suffix_of(before)
-        if added is not None:
-            return added
-    if type(before) in (str, Text) and type(after) in (str, Text):
-        start, whole = str(before), str(after)
-        return whole[len(start) :] if whole.startswith(start) else None
-    return "" if same(old, new) else None
 
 
 def _frame(kind: str, call_id: str, fields: Frame) -> Frame:

@@ -7,6 +7,6 @@ which know no business (`assembler.testing`).
 from __future__ import annotations
 
 from definitions.testing.adapters import check_provider
-from definitions.testing.encoders import About, Client, check_encoder
+from definitions.testing.encoders import ANEW, About, Client, check_encoder
 
-__all__ = ["About", "Client", "check_encoder", "check_provider"]
+__all__ = ["ANEW", "About", "Client", "check_encoder", "check_provider"]

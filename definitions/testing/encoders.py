@@ -22,7 +22,7 @@ from assembler.testing import Conversation, Operation, Spot, conversations
 from definitions.catalog import catalog
 from definitions.protocols import Encoder, Frame
 
-__all__ = ["About", "Client", "check_encoder"]
+__all__ = ["ANEW", "About", "Client", "check_encoder"]
 
 _HIDDEN = "hush"
 """The tool that is hidden. Its name, and the beginning of its call ids, stand nowhere else."""
@@ -38,6 +38,11 @@ class About(NamedTuple):
 
     call: str
     is_last: bool = False
+
+
+ANEW = About("")
+"""What `take` gives for a frame that takes back what a client has, or says all of it anew: it may
+speak of several calls, and what it took away may be told again."""
 
 
 class Client(Protocol):
@@ -76,7 +81,8 @@ def check_encoder(
     - patches that were merged on the way, or came as JSON, lead to the same;
     - a call gets nothing behind its last frame;
     - a hidden tool makes no frame at any stage: neither its name nor a call id of it is sent;
-    - a frame speaks of one call, so that each withdrawal is a frame of its own;
+    - a frame speaks of one call, so that each withdrawal is a frame of its own (unless the protocol
+      can only say everything `ANEW`);
     - frames are plain JSON, and whoever gets one may change it.
 
     Raises `AssertionError` with the smallest conversation found, which may take a minute or two;
@@ -298,9 +304,12 @@ class _Session:
         text = json.dumps(sent)
         assert _HIDDEN not in text, f"a frame speaks of a hidden tool: {text}"
         calls = [call for call in _CALLS if json.dumps(call) in text]
-        assert len(calls) <= 1, f"a frame speaks of several calls: {text}"
         about = self.client.take(sent)
         _scribble(frame)
+        if about == ANEW:
+            self._over &= set(self.client.calls)
+            return
+        assert len(calls) <= 1, f"a frame speaks of several calls: {text}"
         if about is not None:
             assert about.call not in self._over, f"a frame behind the last one of its call: {text}"
             if about.is_last:
