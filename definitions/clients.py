@@ -11,13 +11,14 @@ from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
-from definitions.protocols import Acp, AgUi, Encoder, Frame
+from definitions.protocols import Acp, AgUi, AiSdk, Encoder, Frame
 
 __all__ = ["EXPECTATIONS", "WATCHES"]
 
 _ENCODERS: Mapping[str, Callable[[Collection[str]], Encoder]] = {
     "acp": lambda hidden: Acp(hidden=hidden),
     "ag_ui": lambda hidden: AgUi(hidden=hidden),
+    "ai_sdk": lambda hidden: AiSdk(hidden=hidden),
 }
 """By name of the expectation, what makes an encoder, from the names of the hidden tools."""
 

@@ -68,7 +68,6 @@ EXPECTS: Mapping[str, str] = {
 
 NEEDS: Mapping[str, str] = {
     "attempt": "adapter",
-    "ai_sdk": "ai_sdk",
 }
 
 RUNNERS = {**driving.RUNNERS, **describing.RUNNERS}

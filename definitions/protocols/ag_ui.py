@@ -206,7 +206,7 @@ class AgUi:
         if self._run is None:
             self._begin(shown.turn)
         self._enter_step(None if shown.step is None else (shown.turn, shown.step))
-        waits = self._waiting()
+        waits = self._shown.waiting(self._going)
         if waits:
             self._interrupt(waits)
 
@@ -220,20 +220,13 @@ class AgUi:
         return any(text.is_open for text in self._texts.values())
 
     def _is_interrupted(self) -> bool:
-        return self._run is None and bool(self._waits) and self._waiting() == self._waits
+        return (
+            self._run is None
+            and bool(self._waits)
+            and self._shown.waiting(self._going) == self._waits
+        )
 
     # -- what waits for leave ----------------------------------------------------------------
-
-    def _waiting(self) -> frozenset[str]:
-        """The keys of the permissions that everything waits for; none while anything goes on."""
-        shown = self._shown
-        answer = shown.nodes.get(f"assistant:{shown.turn}.{shown.step}")
-        if answer is not None and answer.data["status"] == "running":
-            return frozenset()
-        calls = [shown.nodes[f"tool:{call_id}"].data for call_id in self._going]
-        if any(data["stage"] != "start" or data["waiting"] is None for data in calls):
-            return frozenset()
-        return frozenset(data["waiting"] for data in calls)
 
     def _interrupt(self, waits: frozenset[str]) -> None:
         shown = self._shown

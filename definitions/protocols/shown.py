@@ -236,6 +236,17 @@ class Shown:
         asked = self._asked.get(call_id)
         return max(asked.values(), key=spot) if asked else None
 
+    def waiting(self, calls: Iterable[str]) -> frozenset[str]:
+        """The keys of the permissions that everything waits for, of these calls that are not over;
+        none while anything goes on."""
+        answer = self.nodes.get(f"assistant:{self.turn}.{self.step}")
+        if answer is not None and answer.data["status"] == "running":
+            return frozenset()
+        known = [self.nodes[f"tool:{call_id}"].data for call_id in calls]
+        if any(data["stage"] != "start" or data["waiting"] is None for data in known):
+            return frozenset()
+        return frozenset(data["waiting"] for data in known)
+
     def parent(self, node: Node) -> str | None:
         """The call that a call was made in, unless that is hidden."""
         parent: str | None = node.data["parent"]

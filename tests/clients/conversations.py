@@ -102,22 +102,30 @@ def all_told(files: Iterable[Path]) -> list[Told]:
 
 
 def ways(
-    each: Told, make: Callable[[], Encoder], *, cuts: int = 5
+    each: Told,
+    make: Callable[[], Encoder],
+    again: Callable[[], Encoder] | None = None,
+    *,
+    cuts: int = 5,
 ) -> Iterable[tuple[str, list[list[Frame]]]]:
-    """The ways to the end of a recording: for each connection of a client, the frames it gets."""
+    """The ways to the end of a recording: for each connection of a client, the frames it gets.
 
-    def frames(updates: Iterable[Update]) -> list[Frame]:
-        encoder = make()
+    `again` makes the encoder of a client that was there before; `make` where there is none.
+    """
+
+    def frames(updates: Iterable[Update], *, is_back: bool = False) -> list[Frame]:
+        encoder = again() if is_back and again is not None else make()
         return [frame for update in updates for frame in encoder.feed(update)]
 
-    yield "live", [frames(updates) for updates in each.connections]
+    before = [frames(gone, is_back=at > 0) for at, gone in enumerate(each.connections)]
+    yield "live", before
     yield "reload", [frames([each.last])]
     updates, views = each.connections[-1], each.snapshots[-1]
-    before = [frames(gone) for gone in each.connections[:-1]]
     step = max(1, len(updates) // cuts)
     for cut in range(0, len(updates), step):
-        first, second = updates[: cut + 1], [views[cut], *updates[cut + 1 :]]
-        yield f"again at {cut}", [*before, frames(first), frames(second)]
+        first = frames(updates[: cut + 1], is_back=len(before) > 1)
+        second = frames([views[cut], *updates[cut + 1 :]], is_back=True)
+        yield f"again at {cut}", [*before[:-1], first, second]
 
 
 def calls_of(view: Snapshot, hidden: Iterable[str]) -> dict[str, tuple[Any, ...]]:

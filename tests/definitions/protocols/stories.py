@@ -34,13 +34,15 @@ class Story:
             self.assembler.append(Event(self.facts, type_, data, time=self.facts))
         return self.flush()
 
-    def says(self, type_: str, attempt: str = "a1", number: int = 1, **data: Any) -> list[Frame]:
+    def says(
+        self, type_: str, attempt: str = "a1", number: int = 1, step: int = 1, **data: Any
+    ) -> list[Frame]:
         """A delta and a flush."""
         ordinal = self.ordinals.get(attempt, 0)
         self.ordinals[attempt] = ordinal + 1
         place = {"ordinal": ordinal, "after": self.facts, "index": sum(self.ordinals.values())}
         data = {"block": 0, **data}
-        self.assembler.emit(Delta(attempt, 1, 1, type_, data, number=number, **place))
+        self.assembler.emit(Delta(attempt, 1, step, type_, data, number=number, **place))
         return self.flush()
 
     def prepares(self, call: str = "c1", arguments: str = '{"path":', **more: Any) -> list[Frame]:
