@@ -39,6 +39,8 @@ from definitions.protocols.shown import Part, Shown, added_text, parts_of, spot
 
 __all__ = ["AiSdk"]
 
+_ANSWERS = ("allow", "deny")
+
 Attached = Callable[[Node], Mapping[str, Any]]
 
 
@@ -370,9 +372,10 @@ class AiSdk:
             self._tell_draft(node, call)
             return
         self._tell_input(node, call, question)
-        if question is not None:
+        is_over = node.data["stage"] == "result" or self._shown.is_unsettled(node)
+        if question is not None and (not is_over or question.data["decision"] in _ANSWERS):
             self._tell_question(node, call, question)
-        if node.data["stage"] == "result" or self._shown.is_unsettled(node):
+        if is_over:
             call.is_over = True
             self._going.discard(node.id)
             self._tell_end(node, call)
@@ -403,7 +406,7 @@ class AiSdk:
             call.asked, call.answered = question.id, False
             self._send("tool-approval-request", approvalId=question.id, toolCallId=node.id)
         decision = question.data["decision"]
-        if decision in ("allow", "deny") and not call.answered:
+        if decision in _ANSWERS and not call.answered:
             call.answered = True
             is_allowed = decision == "allow"
             self._send("tool-approval-response", approvalId=question.id, approved=is_allowed)

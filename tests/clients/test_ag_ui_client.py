@@ -122,11 +122,27 @@ def test_a_call_that_is_merely_closed_stays_and_is_owed(node: str) -> None:
     story = Story(AgUi)
     opened = [START, *story.prepares()]
     closed = {"type": "TOOL_CALL_END", "toolCallId": "c1"}
-    left, ours = read_by_client(
-        node, [[[*opened, closed, END]], [[*opened, *story.settles("abandoned"), END]]]
+    answered = {
+        "type": "TOOL_CALL_RESULT",
+        "messageId": "r",
+        "toolCallId": "c1",
+        "content": "withdrawn",
+        "metadata": {"outcome": "failed"},
+    }
+    withdrawn = story.settles("abandoned")
+    open_, left, failed, ours = read_by_client(
+        node,
+        [
+            [[*opened, END]],
+            [[*opened, closed, END]],
+            [[*opened, closed, answered, END]],
+            [[*opened, *withdrawn, END]],
+        ],
     )
+    assert "tool calls are still active" in open_["errors"][0]
     assert list(calls_shown(left["messages"])) == ["c1"]
     assert left["ended"] == [["call", "c1"], ["success", ["c1"]]]
+    assert calls_shown(failed["messages"])["c1"][2] == "failed"
     assert (ours["messages"], ours["errors"]) == ([], [])
     assert ours["ended"] == [["success", []]]
 

@@ -157,9 +157,16 @@ def test_without_a_reset_a_withdrawn_call_is_prepared_for_ever(node: str) -> Non
     begun = [*story.reload(), *story.prepares()]
     reset = story.settles("abandoned")
     end = [{"type": "finish-step"}, {"type": "finish"}]
-    left, ours = read_by_client(
-        node, [[("send", [*begun, *end])], [("send", [*begun, *reset, *end])]]
+    error = {"type": "tool-output-error", "toolCallId": "c1", "errorText": "withdrawn"}
+    left, failed, ours = read_by_client(
+        node,
+        [
+            [("send", [*begun, *end])],
+            [("send", [*begun, error, *end])],
+            [("send", [*begun, *reset, *end])],
+        ],
     )
+    assert calls_shown(failed["messages"])["c1"]["state"] == "output-error"
     assert calls_shown(left["messages"])["c1"]["state"] == "input-streaming"
     assert (calls_shown(ours["messages"]), ours["errors"]) == ({}, [])
     assert ours["called"] == []

@@ -102,8 +102,14 @@ class Reader:
 
     @property
     def calls(self) -> dict[str, Any]:
+        """Of a call that is over without what was asked: nobody shows it any more."""
         every = [part for parts in self.messages.values() for part in parts]
-        return {part["call"]: dict(part) for part in every if part["type"] == "tool"}
+        shown = {}
+        for part in every:
+            if part["type"] == "tool":
+                gone = ("approval", "approved") if part["state"] in LAST else ()
+                shown[part["call"]] = {key: part[key] for key in part if key not in gone}
+        return shown
 
     @property
     def texts(self) -> dict[str, Any]:
