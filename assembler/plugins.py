@@ -2,9 +2,9 @@
 
 Groups: `assembler.catalogs` (functions that give the Definitions of a conversation; beside the
 catalog `NAME` stands, if there is one, the function `NAME.row` that says how a Node of it reads on
-one line), `assembler.operations` (operations and expectations of recordings), and
-`assembler.importers`. Nothing here knows what is behind a name; the values that both sides share
-are here (`Operations`, `Digest`, `Odd`).
+one line), `assembler.operations` (operations and expectations of recordings),
+`assembler.importers` and `assembler.exporters`. Nothing here knows what is behind a name; the
+values that both sides share are here (`Operations`, `Digest`, `Odd`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from assembler.engine.errors import InputError
 
 __all__ = [
     "Digest",
+    "Exporter",
     "Importer",
     "Odd",
     "Operations",
     "RowText",
     "Sample",
     "catalog",
+    "exporter",
     "importer",
     "names",
     "operations",
@@ -136,6 +138,21 @@ class Importer(Struct, frozen=True):
         return self.read(lines, name=name)
 
 
+class Exporter(Struct, frozen=True):
+    """What stands behind an entry point of `assembler.exporters`: what a client is sent.
+
+    `connect(header)` makes the encoder of a client that comes, `feed(update) -> frames` (JSON
+    values), from the header of a recording; it is fed nothing yet or a Snapshot, then Patches.
+    `line(frame)` is how a frame is sent, `end` what closes the stream. `about` is a line for
+    people.
+    """
+
+    about: str
+    connect: Callable[[Mapping[str, Any]], Any]
+    line: Callable[[Any], bytes]
+    end: bytes = b""
+
+
 def _group(group: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"assembler.{group}")}
 
@@ -177,6 +194,12 @@ def importer(name: str, *, said: str = "importer") -> Importer:
     if isinstance(loaded, Importer):
         return loaded
     return Importer("", loaded, lambda _: False)  # a plain function, which knows no file by itself
+
+
+def exporter(name: str, *, said: str = "exporter") -> Exporter:
+    """The exporter of that name; `InputError` when there is none."""
+    loaded: Exporter = _load("exporters", name, said)
+    return loaded
 
 
 @cache

@@ -91,7 +91,7 @@ def file(tmp_path: Path) -> Callable[..., Path]:
 # The whole
 
 
-@pytest.mark.parametrize("command", ["play", "check", "state", "verify", "import"])
+@pytest.mark.parametrize("command", ["play", "check", "state", "verify", "import", "export"])
 def test_help_teaches_with_an_example(ask: Asked, command: str) -> None:
     status, out, _ = ask(command, "--help")
     assert status == 0
