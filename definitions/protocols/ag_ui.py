@@ -115,6 +115,8 @@ class AgUi:
         """Whether the run was begun to show what is over: its end is no news."""
         self._step: tuple[int, int] | None = None
         self._texts: dict[str, _Text] = {}
+        self._talking: dict[str, None] = {}
+        """Those of them that are open."""
         self._of_node: dict[str, list[str]] = {}
         """The messages that were told of an answer, by its key."""
         self._calls: dict[str, _Call] = {}
@@ -162,8 +164,8 @@ class AgUi:
         if self._run is None:
             return
         (turn, name), self._run = self._run, None
-        for message_id, text in self._texts.items():
-            self._close_text(message_id, text)
+        for message_id in [*self._talking]:
+            self._close_text(message_id, self._texts[message_id])
         for call_id in sorted(self._going):
             self._close_call(call_id, self._calls[call_id])
         self._enter_step(None)
@@ -214,10 +216,7 @@ class AgUi:
         """Whether a run is over: its turn is, or nobody knows of one and nothing is open."""
         if turn <= self._shown.closed:
             return True
-        return self._shown.turn is None and not self._going and not self._is_talking()
-
-    def _is_talking(self) -> bool:
-        return any(text.is_open for text in self._texts.values())
+        return self._shown.turn is None and not self._going and not self._talking
 
     def _is_interrupted(self) -> bool:
         return (
@@ -308,6 +307,7 @@ class AgUi:
         if text.is_open:
             return
         text.is_open = True
+        self._talking[message_id] = None
         if text.kind == "reasoning":
             self._send("REASONING_START", messageId=message_id)
         role = "reasoning" if text.kind == "reasoning" else "assistant"
@@ -317,6 +317,7 @@ class AgUi:
         if not text.is_open:
             return
         text.is_open = False
+        self._talking.pop(message_id, None)
         self._send(_WORDS[text.kind] + "END", messageId=message_id)
         if text.kind == "reasoning":
             self._send("REASONING_END", messageId=message_id)
@@ -399,7 +400,7 @@ class AgUi:
             self._begin(self._shown.turn or max(turns, default=0))
             self._is_history = self._shown.turn is None
         messages, growing = self._messages(nodes), _growing(nodes)
-        open_texts = [name for name, text in old_texts.items() if text.is_open]
+        open_texts = [*self._talking]
         for name in open_texts:
             if name not in growing:
                 self._close_text(name, old_texts[name])

@@ -117,6 +117,8 @@ class AiSdk:
         self._step: tuple[int, int] | None = None
         self._is_in_step = False
         self._texts: dict[str, _Text] = {}
+        self._talking: dict[str, None] = {}
+        """Those of them that are open."""
         self._of_node: dict[str, list[str]] = {}
         """The texts that were told of an answer, by its key."""
         self._calls: dict[str, _Call] = {}
@@ -179,8 +181,8 @@ class AiSdk:
         turn, self._turn = self._turn, None
         if turn is None:
             return
-        for name, text in self._texts.items():
-            self._close_text(name, text)
+        for name in [*self._talking]:
+            self._close_text(name, self._texts[name])
         self._leave_step()
         nodes = self._shown.nodes
         if waits:
@@ -242,8 +244,7 @@ class AiSdk:
         """Whether a message is: its turn is, or nobody knows of one and nothing is open."""
         if turn <= self._shown.closed:
             return True
-        is_talking = any(text.is_open for text in self._texts.values())
-        return self._shown.turn is None and not self._going and not is_talking
+        return self._shown.turn is None and not self._going and not self._talking
 
     def _is_waiting(self) -> bool:
         is_asked = self._turn is None and bool(self._waits)
@@ -290,6 +291,7 @@ class AiSdk:
             self._going.discard(node.id)
         for name in self._of_node.pop(node.key, ()):
             del self._texts[name]
+            self._talking.pop(name, None)
         self._heard.discard(node.key)
 
     # -- telling what is new -----------------------------------------------------------------
@@ -350,11 +352,13 @@ class AiSdk:
     def _open_text(self, name: str, text: _Text) -> None:
         if not text.is_open:
             text.is_open = True
+            self._talking[name] = None
             self._send(f"{text.kind}-start", id=_text_id(name, text))
 
     def _close_text(self, name: str, text: _Text) -> None:
         if text.is_open:
             text.is_open = False
+            self._talking.pop(name, None)
             self._send(f"{text.kind}-end", id=_text_id(name, text))
 
     # -- calls -------------------------------------------------------------------------------

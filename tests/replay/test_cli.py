@@ -91,7 +91,9 @@ def file(tmp_path: Path) -> Callable[..., Path]:
 # The whole
 
 
-@pytest.mark.parametrize("command", ["play", "check", "state", "verify", "import", "export"])
+@pytest.mark.parametrize(
+    "command", ["play", "check", "state", "verify", "import", "export", "record"]
+)
 def test_help_teaches_with_an_example(ask: Asked, command: str) -> None:
     status, out, _ = ask(command, "--help")
     assert status == 0
