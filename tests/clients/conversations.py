@@ -20,6 +20,7 @@ from assembler import Patch, Snapshot
 from assembler.recordings import Recording, Run, read_many
 from definitions import catalog
 from definitions.protocols import Encoder, Frame
+from definitions.testing import ANEW, About, check_encoder
 
 HERE = Path(__file__).parent
 PACKAGES = Path(os.environ.get("CONVERSATION_CLIENTS") or HERE)
@@ -151,3 +152,23 @@ def texts_of(view: Snapshot) -> list[str]:
     nodes = [node.to_json() for node in view.nodes if node.kind == "assistant"]
     blocks = [block for node in nodes for block in node["data"]["blocks"]]
     return [said for block in blocks if (said := said_of(block)) and block["type"] != "file"]
+
+
+def made_up(make: Callable[[frozenset[str]], Encoder], *, max_examples: int) -> list[list[Frame]]:
+    """What `check_encoder` tells clients in conversations that it makes up: the frames of each."""
+    every: list[list[Frame]] = []
+
+    class Listener:
+        calls: dict[str, Any] = {}  # noqa: RUF012 - nothing is ever in it
+        texts: dict[str, Any] = {}  # noqa: RUF012
+
+        def __init__(self) -> None:
+            self.frames: list[Frame] = []
+            every.append(self.frames)
+
+        def take(self, frame: Frame) -> About | None:
+            self.frames.append(json.loads(json.dumps(frame)))
+            return ANEW
+
+    check_encoder(make, Listener, max_examples=max_examples, smallest=False)
+    return [frames for frames in every if frames]

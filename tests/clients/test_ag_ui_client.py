@@ -21,10 +21,12 @@ from tests.clients.conversations import (
     all_told,
     ask_client,
     calls_of,
+    made_up,
     node_command,
     texts_of,
     ways,
 )
+from tests.definitions.protocols.ag_ui_client import Agent
 from tests.definitions.protocols.stories import (
     STEP_END,
     Story,
@@ -115,6 +117,21 @@ def test_it_shows_what_our_recordings_show(node: str) -> None:
 
 def test_it_shows_what_recordings_of_others_show(node: str, shared: Path) -> None:
     assert check_all(node, sorted((shared / "cases").glob("*.jsonl"))) > 0
+
+
+def test_it_takes_made_up_conversations_and_shows_what_our_copy_of_it_does(node: str) -> None:
+    every = made_up(lambda hidden: AgUi(hidden=hidden, echo=True), max_examples=15)
+    for frames, got in zip(every, read_by_client(node, [[each] for each in every]), strict=True):
+        assert not got["errors"]
+        assert all(said.startswith(QUIET) for said in got["noted"])
+        copy = Agent()
+        for frame in frames:
+            copy.take(frame)
+        assert calls_shown(got["messages"]) == calls_shown(copy.messages)
+        texts = {each["id"]: each["content"] for each in got["messages"] if each.get("content")}
+        assert texts == {
+            each["id"]: each["content"] for each in copy.messages if each.get("content")
+        }
 
 
 def test_a_call_that_is_merely_closed_stays_and_is_owed(node: str) -> None:

@@ -20,10 +20,12 @@ from tests.clients.conversations import (
     all_told,
     ask_client,
     calls_of,
+    made_up,
     node_command,
     texts_of,
     ways,
 )
+from tests.definitions.protocols.ai_sdk_client import Reader
 from tests.definitions.protocols.stories import (
     STEP_END,
     Story,
@@ -149,6 +151,37 @@ def test_it_shows_what_our_recordings_show(node: str) -> None:
 
 def test_it_shows_what_recordings_of_others_show(node: str, shared: Path) -> None:
     assert check_all(node, sorted((shared / "cases").glob("*.jsonl"))) > 0
+
+
+STATES = {
+    "tool-input-start": "input-streaming",
+    "tool-input-available": "input-available",
+    "tool-approval-request": "approval-requested",
+    "tool-approval-response": "approval-responded",
+    "tool-output-available": "output-available",
+    "tool-output-error": "output-error",
+    "tool-output-denied": "output-denied",
+    "tool-input-error": "output-error",
+}
+
+
+def test_it_takes_made_up_conversations_and_shows_what_our_copy_of_it_does(node: str) -> None:
+    every = made_up(lambda hidden: AiSdk(hidden=hidden), max_examples=15)
+    answers = read_by_client(node, [[("read", frames)] for frames in every])
+    for frames, got in zip(every, answers, strict=True):
+        assert not got["errors"]
+        copy = Reader()
+        for frame in frames:
+            copy.take(frame)
+        calls = calls_shown(got["messages"])
+        assert {name: (part["state"], part.get("output")) for name, part in calls.items()} == {
+            name: (STATES[part["state"]], part.get("output")) for name, part in copy.calls.items()
+        }
+        shown = [part["text"] for part in parts_shown(got["messages"], ("text", "reasoning"))]
+        known = [part for parts in copy.messages.values() for part in parts]
+        assert sorted(shown) == sorted(
+            part["text"] for part in known if part["type"] in ("text", "reasoning")
+        )
 
 
 def test_without_a_reset_a_withdrawn_call_is_prepared_for_ever(node: str) -> None:
