@@ -9,6 +9,7 @@ from __future__ import annotations
 from definitions.protocols.acp import Acp
 from definitions.protocols.ag_ui import AgUi
 from definitions.protocols.ai_sdk import AiSdk
+from definitions.protocols.ai_sdk_messages import ui_messages
 from definitions.protocols.frames import Encoder, Frame, send_each
 
-__all__ = ["Acp", "AgUi", "AiSdk", "Encoder", "Frame", "send_each"]
+__all__ = ["Acp", "AgUi", "AiSdk", "Encoder", "Frame", "send_each", "ui_messages"]

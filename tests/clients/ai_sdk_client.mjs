@@ -9,6 +9,7 @@ import {
   DefaultChatTransport,
   lastAssistantMessageIsCompleteWithApprovalResponses as isAnswered,
   readUIMessageStream,
+  safeValidateUIMessages,
 } from "ai";
 
 let answer = "", asked = "";
@@ -69,13 +70,19 @@ async function play(script) {
   const chat = new Chat({
     id: "c",
     transport,
-    sendAutomaticallyWhen: isAnswered,
+    sendAutomaticallyWhen: script.some(([how]) => how === "approve") ? isAnswered : undefined,
     onError: (error) => errors.push(String(error)),
     onToolCall: ({ toolCall }) => void called.push(toolCall.toolCallId),
   });
   let read_ = [];
   for (const [how, stream] of script) {
     answer = stream;
+    if (how === "begin") {
+      const checked = await safeValidateUIMessages({ messages: stream });
+      if (!checked.success) errors.push(String(checked.error));
+      chat.messages = stream;
+      continue;
+    }
     if (how === "send") await chat.sendMessage({ text: "go" });
     else if (how === "approve") await approve(chat);
     else if (how === "resume") await chat.resumeStream();

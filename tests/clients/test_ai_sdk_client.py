@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from definitions.protocols import AiSdk, Frame
+from definitions.protocols import AiSdk, Frame, ui_messages
 from tests.clients.conversations import (
     OURS,
     Told,
@@ -51,8 +51,10 @@ def read_by_client(node: str, scripts: Iterable[Script]) -> list[Any]:
     return ask_client(node, "ai_sdk_client.mjs", asked)
 
 
-def sse(how: str, frames: list[Frame]) -> str:
+def sse(how: str, frames: list[Frame]) -> Any:
     """The body of a response; none when there is nothing to resume."""
+    if how == "begin":
+        return frames
     if how == "resume" and not frames:
         return ""
     return (b"".join(map(AiSdk.sse, frames)) + AiSdk.DONE).decode()
@@ -151,6 +153,48 @@ def test_it_shows_what_our_recordings_show(node: str) -> None:
 
 def test_it_shows_what_recordings_of_others_show(node: str, shared: Path) -> None:
     assert check_all(node, sorted((shared / "cases").glob("*.jsonl"))) > 0
+
+
+def test_a_chat_begins_with_the_messages_that_a_reader_of_the_stream_has(
+    node: str, shared: Path
+) -> None:
+    every = all_told([*OURS, *sorted((shared / "cases").glob("*.jsonl"))])
+    scripts: list[Script] = []
+    for each in every:
+        for view in (each.last, each.snapshots[-1][len(each.snapshots[-1]) // 2]):
+            begun = ui_messages(view, hidden=each.hidden)
+            if not begun:  # of no messages the client says that they are none
+                continue
+            newest = AiSdk(hidden=each.hidden, tells="newest").feed(view)
+            again = [("resume", newest)] if newest else []
+            scripts += [
+                [("read", AiSdk(hidden=each.hidden).feed(view))],
+                [("begin", begun)],
+                [("begin", begun), *again],
+            ]
+    answers = read_by_client(node, scripts)
+    for read, begun, resumed in zip(answers[::3], answers[1::3], answers[2::3], strict=True):
+        assert (begun["errors"], resumed["errors"]) == ([], [])
+        said = [each for each in begun["messages"] if each["role"] == "assistant"]
+        assert settled(said) == settled(read["messages"])
+        assert settled(resumed["messages"]) == settled(begun["messages"])
+
+
+def settled(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages that say something, without a step at their end: it comes with what is in it.
+
+    Without inputs that are not complete either: the client has a reading of its own of half JSON.
+    """
+    cut = []
+    for each in messages:
+        parts = [
+            {key: part[key] for key in part if key != "input" or "rawInput" not in part}
+            for part in each["parts"]
+        ]
+        while parts and parts[-1]["type"] == "step-start":
+            parts.pop()
+        cut += [{**each, "parts": parts}] if parts else []
+    return cut
 
 
 STATES = {

@@ -9,7 +9,7 @@ import pytest
 
 from assembler.engine.definition import Node
 from assembler.engine.patches import Patch, Snapshot
-from definitions.protocols import AiSdk, Frame
+from definitions.protocols import AiSdk, Frame, ui_messages
 from definitions.testing import check_encoder
 from tests.definitions.protocols.ai_sdk_client import Reader
 from tests.definitions.protocols.stories import (
@@ -345,6 +345,44 @@ def test_a_file_is_a_part() -> None:
         "url": "data:image/png;base64,aa",
         "mediaType": "image/png",
     }
+
+
+def test_a_chat_begins_with_what_persons_and_the_model_said() -> None:
+    story = Story(AiSdk)
+    file = {"type": "file", "media_type": "image/png", "url": "https://example.org/a"}
+    said = [{"type": "text", "text": "hi"}, file]
+    story.happens(("user/message", {"message_id": "m1", "content": said}))
+    story.says("reasoning", text="so")
+    story.happens(call(), call("c2"), asks(path="/a"), result("c2", is_error=True))
+    story.prepares("c3", block=1)
+    person, model = ui_messages(story.assembler.view().snapshot())
+    assert person == {
+        "id": "m1",
+        "role": "user",
+        "parts": [
+            {"type": "text", "text": "hi"},
+            {"type": "file", "url": "https://example.org/a", "mediaType": "image/png"},
+        ],
+    }
+    assert (model["id"], model["role"]) == ("turn-1", "assistant")
+    states = [(part["type"], part.get("state")) for part in model["parts"]]
+    assert states == [
+        ("step-start", None),
+        ("reasoning", "streaming"),
+        ("tool-read", "approval-requested"),
+        ("tool-read", "output-error"),
+        ("tool-read", "input-streaming"),
+    ]
+    assert model["parts"][2]["approval"] == {"id": "q1@c1"}
+    assert model["parts"][4]["rawInput"] == '{"path":'
+
+
+def test_messages_that_a_chat_begins_with_hide_and_are_typed_as_the_stream() -> None:
+    story = Story(AiSdk)
+    story.happens(call())
+    view = story.assembler.view().snapshot()
+    assert ui_messages(view, dynamic=True)[0]["parts"][1]["type"] == "dynamic-tool"
+    assert ui_messages(view, hidden=["read"])[0]["parts"] == [{"type": "step-start"}]
 
 
 # --- all of it
