@@ -78,3 +78,32 @@ def test_a_new_assembler_is_a_client_that_comes_back(tmp_path: Path) -> None:
     for operation in run.recording.operations[2:3]:
         run.do(operation)
     assert expectation(run, [{"sessionUpdate": "tool_call", "toolCallId": "c1"}]) == []
+
+
+def test_other_protocols_are_watched_beside_it(tmp_path: Path) -> None:
+    lines = [
+        *(TURN, STEP),
+        {"op": "expect", "ag_ui": [{"type": "RUN_STARTED"}, {"type": "STEP_STARTED"}]},
+        {"op": "expect", "ai_sdk": [{"type": "start"}, {"type": "start-step"}]},
+        *(prepares("c1", "read"), GIVEN_UP),
+        {
+            "op": "expect",
+            "ag_ui": [
+                {"type": "TOOL_CALL_START", "toolCallId": "c1"},
+                {"type": "TOOL_CALL_ARGS", "delta": "{"},
+                {"type": "TOOL_CALL_RESULT", "metadata": {"outcome": "withdrawn"}},
+                {"type": "MESSAGES_SNAPSHOT", "messages": []},
+                {"type": "TOOL_CALL_END"},
+            ],
+            "ai_sdk": [
+                {"type": "tool-input-start", "toolCallId": "c1"},
+                {"type": "tool-input-delta"},
+                {"type": "reset-step"},
+            ],
+            "acp": [{"status": "pending"}, {"status": "failed"}],
+        },
+    ]
+    assert report(tmp_path / "a.jsonl", *lines).outcome == "passed"
+    lines[-1]["ai_sdk"].pop()
+    found = report(tmp_path / "a.jsonl", *lines)
+    assert [each.difference.path for each in found.failures] == ["ai_sdk."]
