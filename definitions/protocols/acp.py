@@ -111,7 +111,7 @@ class Acp:
         """The ids of the calls that got their terminal frame."""
         self._said: dict[str, list[_Said]] = {}
         self._asked: dict[str, dict[str, Node]] = {}
-        self._closed = 0
+        self._closed = -1
         """The highest turn that is known to be closed."""
         self._begun = False
         self._first: int | None = None

@@ -111,8 +111,8 @@ class AgUi:
         self._echo = echo
         self._run: tuple[int, str] | None = None
         """The open run: its turn and its name."""
-        self._is_history = False
-        """Whether the run was begun to show what is over: its end is no news."""
+        self._ended = -1
+        """The highest turn whose end the client knows: it is no news."""
         self._step: tuple[int, int] | None = None
         self._texts: dict[str, _Text] = {}
         self._talking: dict[str, None] = {}
@@ -156,7 +156,7 @@ class AgUi:
 
     def _begin(self, turn: int) -> None:
         name, self._first_run = self._first_run or str(turn), None
-        self._run, self._waits, self._is_history = (turn, name), frozenset(), False
+        self._run, self._waits = (turn, name), frozenset()
         self._send("RUN_STARTED", threadId=self._thread, runId=name)
 
     def _finish(self, outcome: dict[str, Any] | None = None) -> None:
@@ -169,11 +169,13 @@ class AgUi:
         for call_id in sorted(self._going):
             self._close_call(call_id, self._calls[call_id])
         self._enter_step(None)
+        is_news = outcome is None and self._ended < turn <= self._shown.closed
+        if is_news:
+            self._ended = turn
         error = self._shown.nodes.get(f"turn-error:{turn}")
-        if error is not None and outcome is None and not self._is_history:
+        if error is not None and is_news:
             self._send("RUN_ERROR", **error_of(error))
             return
-        is_news = turn <= self._shown.closed and not self._is_history
         tail = self._shown.nodes.get(f"turn-tail:{turn}")
         outcome = outcome or (end_of(tail) if is_news else {"type": "success"})
         self._send("RUN_FINISHED", threadId=self._thread, runId=name, outcome=outcome)
@@ -398,7 +400,9 @@ class AgUi:
         if self._run is None:
             turns = [node.turn for node in nodes if node.turn is not None]
             self._begin(self._shown.turn or max(turns, default=0))
-            self._is_history = self._shown.turn is None
+            if not old_texts and not old_calls:
+                # The client comes now: how it went before is no news.
+                self._ended = self._shown.closed
         messages, growing = self._messages(nodes), _growing(nodes)
         open_texts = [*self._talking]
         for name in open_texts:

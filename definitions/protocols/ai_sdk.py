@@ -40,6 +40,7 @@ from definitions.protocols.shown import Part, Shown, added_text, parts_of, spot
 __all__ = ["AiSdk"]
 
 _ANSWERS = ("allow", "deny")
+_NO_STEP = (-1, -1)
 
 Attached = Callable[[Node], Mapping[str, Any]]
 
@@ -106,9 +107,9 @@ class AiSdk:
         self._attached = meta
         self._dynamic = dynamic
         self._is_first = True
-        self._past = 0
-        """The highest turn that was over when the client came: its end is no news."""
-        self._floor = 0
+        self._ended = -1
+        """The highest turn whose end the client knows: it is no news."""
+        self._floor = -1
         """The highest turn that nothing is told of."""
         self._turn: int | None = None
         """The turn of the open message."""
@@ -159,10 +160,10 @@ class AiSdk:
         is_first, self._is_first = self._is_first, False
         if not (is_first and isinstance(update, Snapshot)):
             return False
-        self._past = self._shown.closed
+        self._ended = self._shown.closed
         if self._tells == "newest":
             turns = [node.turn for node in self._shown.nodes.values() if node.turn is not None]
-            self._floor = (self._shown.turn or max(turns, default=1)) - 1
+            self._floor = (self._shown.turn or max(turns, default=0)) - 1
         return self._tells == "nothing"
 
     def _send(self, kind: str, **fields: Any) -> None:
@@ -195,7 +196,8 @@ class AiSdk:
         step = self._step[1] if self._step is not None else None
         answer = nodes.get(f"assistant:{turn}.{step}")
         stop = None if answer is None else answer.data["stop_reason"]
-        self._frames += end_of(tail, error, stop, is_news=turn > self._past)
+        self._frames += end_of(tail, error, stop, is_news=turn > self._ended)
+        self._ended = max(self._ended, turn)
 
     def _enter_step(self, step: tuple[int, int]) -> None:
         if self._step == step:
@@ -218,7 +220,7 @@ class AiSdk:
             self._finish()
         if self._turn is None:
             self._begin(turn)
-        if node.step is not None and (turn, node.step) > (self._step or (0, 0)):
+        if node.step is not None and (turn, node.step) > (self._step or _NO_STEP):
             self._enter_step((turn, node.step))
         return True
 
@@ -233,7 +235,7 @@ class AiSdk:
             self._begin(shown.turn)
         if shown.step is None:
             self._leave_step()
-        elif (shown.turn, shown.step) > (self._step or (0, 0)):
+        elif (shown.turn, shown.step) > (self._step or _NO_STEP):
             self._enter_step((shown.turn, shown.step))
         waits = shown.waiting(self._going)
         if waits:

@@ -188,7 +188,7 @@ class Shown:
         self.nodes: dict[str, Node] = {}
         self.names: dict[str, str] = {}
         """Of calls that are shown, by their ids."""
-        self.closed = 0
+        self.closed = -1
         """The highest turn that is known to be over: its tail is shown, or a later one is open."""
         self.turn: int | None = None
         self.step: int | None = None

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from assembler import Assembler
 from assembler.engine.definition import Node
 from assembler.engine.patches import Patch, Snapshot
+from definitions import catalog
 from definitions.protocols import AgUi, Frame
 from definitions.testing import check_encoder
 from tests.definitions.protocols.ag_ui_client import Agent
@@ -58,6 +60,28 @@ def test_a_turn_is_a_run_and_a_step_a_step() -> None:
         }
     ]
     assert told(story.happens(("turn/start", {"turn": 2}))) == [("RUN_STARTED", "2")]
+
+
+def test_turns_and_steps_may_count_from_nought() -> None:
+    story = Story(AgUi)
+    story.assembler, story.encoder, story.facts = Assembler(catalog()), AgUi(), 0
+    place = {"turn": 0, "step": 0}
+    frames = story.happens(("turn/start", {"turn": 0}), ("step/start", place), call(**place))
+    assert kinds(frames)[:3] == ["RUN_STARTED", "STEP_STARTED", "TOOL_CALL_START"]
+    assert kinds(story.happens(("turn/end", {"turn": 0}))) == [
+        "TOOL_CALL_RESULT",
+        "STEP_FINISHED",
+        "RUN_FINISHED",
+    ]
+
+
+def test_the_end_of_a_turn_is_told_once() -> None:
+    story = Story(AgUi)
+    story.says("text", text="a")
+    story.happens(message("a", interrupted=True), STEP_END)
+    assert kinds(story.happens(ends("error", error={"message": "x"})))[-1] == "RUN_ERROR"
+    late = message("b", message_id="late")
+    assert kinds(story.happens(late)) == ["RUN_STARTED", "MESSAGES_SNAPSHOT", "RUN_FINISHED"]
 
 
 @pytest.mark.parametrize("reason", ["cancelled", "interrupted"])

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from assembler import Assembler
 from assembler.engine.definition import Node
 from assembler.engine.patches import Patch, Snapshot
+from definitions import catalog
 from definitions.protocols import AiSdk, Frame, ui_messages
 from definitions.testing import check_encoder
 from tests.definitions.protocols.ai_sdk_client import Reader
@@ -38,6 +40,25 @@ def test_a_turn_is_a_message_and_a_step_a_step() -> None:
     assert story.happens(ends()) == [{"type": "finish", "finishReason": "stop"}]
     again = story.happens(("turn/start", {"turn": 2}))
     assert again == [{"type": "start", "messageId": "turn-2"}]
+
+
+def test_turns_and_steps_may_count_from_nought() -> None:
+    story = Story(AiSdk)
+    story.assembler, story.encoder, story.facts = Assembler(catalog()), AiSdk(), 0
+    place = {"turn": 0, "step": 0}
+    frames = story.happens(("turn/start", {"turn": 0}), ("step/start", place), call(**place))
+    assert kinds(frames) == ["start", "start-step", "tool-input-available"]
+    assert kinds(story.reload()) == kinds(frames)
+    assert kinds(story.reload(tells="newest")) == kinds(frames)
+    assert kinds(story.happens(("turn/end", {"turn": 0})))[0] == "tool-output-error"
+
+
+def test_the_end_of_a_turn_is_told_once() -> None:
+    story = Story(AiSdk)
+    story.happens(message("a"))
+    assert kinds(story.happens(ends("error", error={"message": "x"})))[-2:] == ["error", "finish"]
+    again = message("b", message_id="late", interrupted=False)
+    assert "error" not in kinds(story.happens(again))
 
 
 @pytest.mark.parametrize(
