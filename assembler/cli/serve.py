@@ -21,7 +21,7 @@ from assembler.engine.errors import InputError
 if TYPE_CHECKING:
     from assembler.server import Source
 
-__all__ = ["add"]
+__all__ = ["add", "require_server"]
 
 _SQLITE = b"SQLite format 3\0"
 _PORT = 8421
@@ -71,13 +71,18 @@ def run(arguments: argparse.Namespace) -> int:
     known = definitions(arguments)
     view_of(arguments, known)
     _check(arguments)
+    require_server("serve")
+    asyncio.run(_serve(arguments, known))
+    return OK
+
+
+def require_server(command: str) -> None:
+    """`InputError` when the extra `server` is not installed."""
     try:
         import assembler.server.serving  # noqa: F401, PLC0415
     except ModuleNotFoundError as missing:
-        said = f"serve: it needs {missing.name}: pip install 'conversation-assembler[server]'"
+        said = f"{command}: it needs {missing.name}: pip install 'conversation-assembler[server]'"
         raise InputError(said) from None
-    asyncio.run(_serve(arguments, known))
-    return OK
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from itertools import islice
@@ -26,7 +26,7 @@ from assembler.recordings.expecting import is_expectation
 from assembler.recordings.running import missing_needs, views_of
 from assembler.recordings.transcripts import read_any
 from assembler.server.limits import natural
-from assembler.server.sources import Entry, Listing, Source, UnknownError, matches
+from assembler.server.sources import Entry, Listing, Place, Source, UnknownError, matches
 
 __all__ = ["FilesSource", "Replayed"]
 
@@ -117,25 +117,30 @@ class FilesSource(Source):
 
     def _list(self, search: str, before: str | None, limit: int) -> Listing:
         """The newest file first, equal ones by name. O(files + what is read of them)."""
-        start = None if before is None else _place(before)
-        files = sorted(self._files(), key=_order)
+        start = None if before is None else Place.of(before)
         found: list[Entry] = []
-        budget = self._reading_bytes_max
-        for file in files:
-            if start is not None and _order(file) < start[0]:
+        place = reached = Place(0, 0)
+        for file, entry in self._walk(start, reading=bool(search)):
+            place = place.then(file.modified)
+            if start is not None and file.modified == start.time and place.passed <= start.passed:
                 continue
-            at = start[1] if start is not None and _order(file) == start[0] else 0
-            if file not in self._known:
-                budget -= file.size
-            entries = self._entries(file) if budget >= 0 or search else (_unread(file),)
-            for number, entry in enumerate(entries[at:], at + 1):
-                if search and not matches(entry, search):
-                    continue
+            if len(found) == limit:
+                return Listing(tuple(found), str(reached))
+            reached = place
+            if not search or matches(entry, search):
                 found.append(entry)
-                if len(found) == limit:
-                    more = file is not files[-1] or number < len(entries)
-                    return Listing(tuple(found), _written(file, number) if more else None)
         return Listing(tuple(found))
+
+    def _walk(self, start: Place | None, *, reading: bool) -> Iterator[tuple[_File, Entry]]:
+        """The entries of the files that are no newer than `start`."""
+        budget = self._reading_bytes_max
+        for file in sorted(self._files(), key=_order):
+            if start is not None and file.modified > start.time:
+                continue
+            if file not in self._known and not reading:
+                budget -= file.size
+            for entry in self._entries(file) if budget >= 0 else (_unread(file),):
+                yield file, entry
 
     def _files(self) -> list[_File]:
         found = (file for path in self._paths for file in _files_of(path))
@@ -236,19 +241,6 @@ def _file(path: Path, name: str) -> _File | None:
 
 def _order(file: _File) -> tuple[int, str]:
     return -file.modified, file.name
-
-
-def _written(file: _File, number: int) -> str:
-    return f"{file.modified}:{number}:{file.name}"
-
-
-def _place(before: str) -> tuple[tuple[int, str], int]:
-    parts = before.split(":", 2)
-    try:
-        modified, number, name = parts
-        return (-int(modified[:30]), name), int(number[:10])
-    except ValueError:
-        raise InputError("before: expected the next of a list") from None
 
 
 def _unread(file: _File) -> Entry:

@@ -13,11 +13,15 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from assembler.engine.errors import AssemblerError
+from assembler.engine.errors import AssemblerError, InputError
 from assembler.engine.events import Delta, Draft, Event, Outcome
 from assembler.live import Subscription
+from assembler.server.limits import natural
 
-__all__ = ["Entry", "Listing", "Opened", "Source", "UnknownError", "Writer", "matches"]
+__all__ = ["Entry", "Listing", "Opened", "Place", "Source", "UnknownError", "Writer", "matches"]
+
+_TIME_MAX = 2**63
+_PASSED_MAX = 2**31
 
 
 class UnknownError(AssemblerError):
@@ -101,6 +105,33 @@ class Source(ABC):
     @abstractmethod
     def open(self, conversation: str) -> AbstractAsyncContextManager[Opened]:
         """A conversation, open while the block lasts. Entering raises `UnknownError`."""
+
+
+class Place(Struct, frozen=True):
+    """How far a list has come: `passed` entries of this `time`, and all that are newer.
+
+    It names no conversation: whoever reads a list may not know all that it leads past.
+    """
+
+    time: int
+    passed: int
+
+    def __str__(self) -> str:
+        return f"{self.time}.{self.passed}"
+
+    @staticmethod
+    def of(before: str) -> Place:
+        """The Place that a text says. Raises `InputError`."""
+        time, _, passed = before.partition(".")
+        sign = -1 if time.startswith("-") else 1
+        numbers = natural(time.removeprefix("-"), _TIME_MAX), natural(passed, _PASSED_MAX)
+        if numbers[0] is None or numbers[1] is None:
+            raise InputError("before: expected the next of a list")
+        return Place(sign * numbers[0], numbers[1])
+
+    def then(self, time: int) -> Place:
+        """Behind one more entry, of this time."""
+        return Place(time, self.passed + 1 if time == self.time else 1)
 
 
 def matches(entry: Entry, search: str) -> bool:

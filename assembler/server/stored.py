@@ -10,23 +10,25 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
 
 from msgspec.structs import replace
 
 from assembler.engine.definition import Definition, GroupDefinition
-from assembler.engine.errors import AssemblerError, InputError
+from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, Draft, Event, Outcome, as_draft
 from assembler.live import Hub, Session, wall_clock
 from assembler.recordings.running import views_of
-from assembler.server.sources import Entry, Listing, Source, UnknownError, Writer, matches
+from assembler.server.sources import Entry, Listing, Place, Source, UnknownError, Writer, matches
 from assembler.stores import Listed, SQLiteStore
 
 __all__ = ["StoreSource", "database"]
 
 _log = logging.getLogger("assembler.server")
 _SCANNED_AT_ONCE = 200
+_LAST_NAME = "\U0010ffff"
+"""Behind every name that is likely; a list that begins there goes on at the next time."""
 
 
 class StoreSource(Source):
@@ -75,25 +77,39 @@ class StoreSource(Source):
         self, *, search: str = "", before: str | None = None, limit: int = 50
     ) -> Listing:
         """O(limit · log events); with a search, of what it looks at."""
-        place = None if before is None else _place(before)
         found: list[Entry] = []
+        start = None if before is None else Place.of(before)
+        reached = start or Place(0, 0)
         scanned = 0
-        most = max(limit, self._search_scanned_max)
-        while True:
-            wanted = _SCANNED_AT_ONCE if search else limit - len(found)
-            part = await self._hub.conversations(newest=self._titles, before=place, limit=wanted)
-            for listed in part:
-                place = listed
+        chunk = _SCANNED_AT_ONCE if search else limit + 1
+        async with aclosing(self._walk(start, chunk)) as walk:
+            async for place, listed in walk:
+                if len(found) == limit or scanned == self._search_scanned_max:
+                    return Listing(tuple(found), str(reached))
+                scanned += 1
+                reached = place
                 entry = self._entry(listed)
                 if not search or matches(entry, search):
                     found.append(entry)
-                if len(found) == limit:
-                    break
-            scanned += len(part)
-            if len(part) < wanted and (not part or place is part[-1]):
-                return Listing(tuple(found))
-            if len(found) == limit or scanned >= most:
-                return Listing(tuple(found), None if place is None else _written(place))
+        return Listing(tuple(found))
+
+    async def _walk(
+        self, start: Place | None, chunk: int
+    ) -> AsyncGenerator[tuple[Place, Listed], None]:
+        """What is stored behind a Place, each entry with the Place behind it."""
+        before, skip = None, 0
+        if start is not None:
+            before, skip = Listed(_LAST_NAME, 0, 0, start.time + 1, {}), start.passed
+        place = Place(0, 0)
+        while True:
+            part = await self._hub.conversations(newest=self._titles, before=before, limit=chunk)
+            for listed in part:
+                place = place.then(listed.last_time)
+                if start is None or listed.last_time < start.time or place.passed > skip:
+                    yield place, listed
+            if len(part) < chunk:
+                return
+            before = part[-1]
 
     def _entry(self, listed: Listed) -> Entry:
         titles = [event.data.get("title") for event in listed.newest.values()]
@@ -137,21 +153,6 @@ async def _poll(session: Session, seconds: float) -> None:
 async def _ended(task: asyncio.Task[None]) -> None:
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
-
-
-def _written(listed: Listed) -> str:
-    return f"{listed.last_time}:{listed.conversation}"
-
-
-def _place(before: str) -> Listed:
-    time, _, conversation = before.partition(":")
-    try:
-        last_time = int(time[:30])
-    except ValueError:
-        raise InputError("before: expected the next of a list") from None
-    if not conversation:
-        raise InputError("before: expected the next of a list")
-    return Listed(conversation, 0, 0, last_time, {})
 
 
 # Remote writers
