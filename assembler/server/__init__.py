@@ -11,6 +11,7 @@ from assembler.server.app import ServerApp, create_app
 from assembler.server.files import FilesSource
 from assembler.server.limits import ServerLimits
 from assembler.server.sources import (
+    BusyError,
     Entry,
     Listing,
     Opened,
@@ -21,6 +22,7 @@ from assembler.server.sources import (
 from assembler.server.stored import StoreSource
 
 __all__ = [
+    "BusyError",
     "Entry",
     "FilesSource",
     "Listing",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
@@ -35,6 +36,8 @@ _CHARACTERS_MAX = 1_000
 """Of a name of a view, a cursor, a place in a list."""
 _LIST_USUAL = 50
 _MARK = b"/conversations/"
+_BELOW = re.compile(r"^/conversations/(?P<rest>.*)\Z", re.DOTALL)
+"""A name may have line ends, which the usual expression stops at."""
 
 
 class Service:
@@ -68,14 +71,14 @@ class Service:
 
     def routes(self) -> list[BaseRoute]:
         """The routes, below whatever prefix."""
+        below = Route(
+            "/conversations/{rest:path}", explained(self._conversation), methods=["GET", "POST"]
+        )
+        below.path_regex = _BELOW
         return [
             Route("/health", explained(self._health), methods=["GET"]),
             Route("/conversations", explained(self._list), methods=["GET"]),
-            Route(
-                "/conversations/{rest:path}",
-                explained(self._conversation),
-                methods=["GET", "POST"],
-            ),
+            below,
         ]
 
     # -- lists ---------------------------------------------------------------------------
