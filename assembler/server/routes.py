@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -188,7 +189,9 @@ class Service:
     async def _append(self, request: Request, conversation: str) -> Response:
         writer = self._writer()
         asked = await body(request, wire.Appending, self.limits)
-        events = await writer.append(conversation, asked.drafts, asked.expected_seq)
+        events = await writer.append(
+            conversation, [asdict(each) for each in asked.drafts], asked.expected_seq
+        )
         return answer({"events": list(events)})
 
     async def _emit(self, request: Request, conversation: str) -> Response:
@@ -197,7 +200,7 @@ class Service:
         if len(asked.deltas) > self.limits.emit_deltas_max:
             most = self.limits.emit_deltas_max
             raise LimitError(f"deltas: expected at most emit_deltas_max = {most}")
-        await writer.emit(conversation, [as_delta(each) for each in asked.deltas])
+        await writer.emit(conversation, [as_delta(asdict(each)) for each in asked.deltas])
         return answer({"taken": len(asked.deltas)})
 
     async def _settle(self, request: Request, conversation: str) -> Response:

@@ -31,6 +31,8 @@ __all__ = [
 ]
 
 _TIME_MAX = 2**63
+BEFORE = r"^-?[0-9]{1,18}\.[0-9]{1,9}$"
+"""What a `before` looks like, for who describes it."""
 _PASSED_MAX = 2**31
 
 

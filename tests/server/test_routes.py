@@ -6,6 +6,8 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from starlette.applications import Starlette
+from starlette.routing import Mount
 
 from assembler import Delta, Draft, Outcome
 from assembler.codec import plain
@@ -66,9 +68,6 @@ async def test_any_text_may_be_the_name_of_a_conversation() -> None:
 
 @inside
 async def test_a_name_stands_below_any_prefix() -> None:
-    from starlette.applications import Starlette
-    from starlette.routing import Mount
-
     async with desk() as some:
         outer = Starlette(routes=[Mount("/deep/conversations", some.app)])
         async with local(outer) as client:
@@ -238,7 +237,7 @@ async def test_what_fails_inside_says_nothing_of_it() -> None:
         assert "secret" not in answer.text
 
 
-@pytest.mark.parametrize("limit", ["0", "-1", "201", "x", "1e3", "9" * 5000, "", "１"])
+@pytest.mark.parametrize("limit", ["0", "-1", "201", "x", "1e3", "9" * 5000, "", "\uff11"])
 def test_a_limit_out_of_range_is_refused(limit: str) -> None:
     @inside
     async def test() -> None:

@@ -117,7 +117,7 @@ async def test_a_gap_that_is_too_old_is_closed_by_a_snapshot() -> None:
 def test_a_cursor_that_means_nothing_gives_a_snapshot(cursor: str) -> None:
     @inside
     async def test() -> None:
-        async with writing() as (_, session, client):
+        async with writing() as (_, _, client):
             headers = {"last-event-id": cursor.encode()}
             async with client.stream("GET", PATH, headers=headers) as answer:
                 assert answer.status_code == 200
@@ -131,7 +131,7 @@ def test_a_cursor_that_means_nothing_gives_a_snapshot(cursor: str) -> None:
 
 @inside
 async def test_a_cursor_from_the_future_gives_a_snapshot() -> None:
-    async with writing() as (_, session, client):
+    async with writing() as (_, _, client):
         reader = Reader(client, PATH)
         await reader.until(lambda _: True)
         epoch, _, _ = (reader.cursor or "").partition(".")
@@ -222,7 +222,7 @@ async def test_a_hub_that_closes_ends_its_streams() -> None:
 
 @inside
 async def test_more_streams_than_may_be_open_are_refused() -> None:
-    async with writing(limits=ServerLimits(streams_max=1)) as (_, session, client):
+    async with writing(limits=ServerLimits(streams_max=1)) as (_, _, client):
         reader = Reader(client, PATH)
         async with reader.connected() as told:
             await reader.read(told)
@@ -244,7 +244,7 @@ async def test_whoever_vanishes_leaves_nothing_behind() -> None:
 
 @inside
 async def test_a_view_that_there_is_not_is_refused_before_the_stream_begins() -> None:
-    async with writing() as (_, session, client):
+    async with writing() as (_, _, client):
         answer = await client.get(f"{PATH}?view=nothing")
         assert answer.status_code == 400
         assert "chat" in answer.json()["error"]["message"]
