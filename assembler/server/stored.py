@@ -10,8 +10,8 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
@@ -30,9 +30,9 @@ from assembler.server.sources import (
     Writer,
     matches,
 )
-from assembler.stores import Listed, SQLiteStore
+from assembler.stores import Listed, SQLiteStore, Store
 
-__all__ = ["StoreSource", "database"]
+__all__ = ["Sessions", "StoreSource", "database"]
 
 _log = logging.getLogger("assembler.server")
 _SCANNED_AT_ONCE = 200
@@ -40,8 +40,19 @@ _LAST_NAME = "\U0010ffff"
 """Behind every name that is likely; a list that begins there goes on at the next time."""
 
 
+class Sessions(Protocol):
+    """What a `Hub` is for a server: one Session for each conversation, shared by who uses it."""
+
+    @property
+    def store(self) -> Store:
+        """Where they are kept."""
+
+    def use(self, conversation: str) -> AbstractAsyncContextManager[Session]:
+        """The open Session of a conversation, as long as the block goes on."""
+
+
 class StoreSource(Source):
-    """What a Hub holds. The Hub is opened and closed by its owner, before and after.
+    """What a Hub holds, or whatever else gives Sessions. It is opened and closed by its owner.
 
     `titles` are the types of events whose `title` is what a conversation is called. `writes`:
     whether remote processes may write; a writer that says nothing for `silence_ms_max` while a turn
@@ -53,7 +64,7 @@ class StoreSource(Source):
 
     def __init__(  # noqa: PLR0913 - given by name
         self,
-        hub: Hub,
+        hub: Sessions,
         *,
         views: Sequence[str] = ("chat",),
         titles: Iterable[str] = (),
@@ -111,7 +122,9 @@ class StoreSource(Source):
             before, skip = Listed(_LAST_NAME, 0, 0, start.time + 1, {}), start.passed
         place = Place(0, 0)
         while True:
-            part = await self._hub.conversations(newest=self._titles, before=before, limit=chunk)
+            part = await self._hub.store.conversations(
+                newest=self._titles, before=before, limit=chunk
+            )
             for listed in part:
                 place = place.then(listed.last_time)
                 if start is None or listed.last_time < start.time or place.passed > skip:
@@ -135,10 +148,10 @@ class StoreSource(Source):
 
     @asynccontextmanager
     async def open(self, conversation: str) -> AsyncGenerator[Session]:
+        if not self._empty and not await self._hub.store.last(conversation):
+            raise UnknownError("there is no such conversation")
         async with AsyncExitStack() as stack:
             session = await _used(self._hub, conversation, stack)
-            if not session.last and not self._empty:
-                raise UnknownError("there is no such conversation")
             if self._poll_ms is not None:
                 polling = asyncio.create_task(_poll(session, self._poll_ms / 1_000))
                 stack.push_async_callback(_ended, polling)
@@ -150,7 +163,7 @@ class StoreSource(Source):
             await self._writer.aclose()
 
 
-async def _used(hub: Hub, conversation: str, stack: AsyncExitStack) -> Session:
+async def _used(hub: Sessions, conversation: str, stack: AsyncExitStack) -> Session:
     try:
         return await stack.enter_async_context(hub.use(conversation))
     except LimitError as error:
@@ -187,7 +200,7 @@ class _Presence:
 
 
 class _HubWriter(Writer):
-    def __init__(self, hub: Hub, silence_ms_max: float, now: Callable[[], int]) -> None:
+    def __init__(self, hub: Sessions, silence_ms_max: float, now: Callable[[], int]) -> None:
         self._hub = hub
         self._silence = silence_ms_max / 1_000
         self._now = now
