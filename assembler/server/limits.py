@@ -28,6 +28,8 @@ class ServerLimits(Struct, frozen=True):
     search_characters_max: int = 200
     emit_deltas_max: int = 10_000
     """Deltas of one request."""
+    window_events_max: int = 50_000
+    """Events of one conversation that are loaded; there are no older pages beyond it."""
     streams_max: int = 2_000
     """Streams that are open at once."""
     rooms_max: int = 1_000

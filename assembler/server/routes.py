@@ -9,6 +9,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,13 +20,13 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from assembler import __version__
-from assembler.engine.errors import LimitError
+from assembler.engine.errors import AssemblerError, LimitError
 from assembler.engine.events import Outcome, as_delta
 from assembler.server import wire
-from assembler.server.answers import Refused, answer, body, count, explained, raw, text
+from assembler.server.answers import Refused, answer, body, count, explained, raw, refusal_of, text
 from assembler.server.limits import ServerLimits
 from assembler.server.rooms import Rooms
-from assembler.server.sources import Entry, Source, UnknownError, Writer
+from assembler.server.sources import BusyError, Entry, Source, UnknownError, Writer
 from assembler.server.streams import EventStream, frames
 
 __all__ = ["Authorize", "Service"]
@@ -164,19 +165,34 @@ class Service:
                 )
 
     async def _older(self, _: Request, conversation: str) -> Response:
+        most = self.limits.window_events_max
         async with self.rooms.enter(conversation) as room:
-            return answer({"has_more": await (await room.opened()).older()})
+            opened = await room.opened()
+            async with opened.subscribe(self.usual_view) as following:
+                window = following.snapshot.window
+            if window["has_more"] and window["last"] - window["first"] >= most:
+                raise LimitError(f"older: window_events_max = {most} are loaded")
+            return answer({"has_more": await opened.older()})
 
     async def _stream(self, request: Request, conversation: str) -> Response:
         view = self.view(request)
         cursor = request.headers.get("last-event-id") or text(request, "cursor", _CHARACTERS_MAX)
-        if self.streams >= self.limits.streams_max:
-            raise Refused(503, f"streams: more than streams_max = {self.limits.streams_max}")
-        if self.ending.is_set():
-            raise Refused(503, "the server ends")
+        if request.method == "HEAD":
+            raise Refused(405, "a stream has no head without its body")
+        self.need_stream()
         # What cannot be opened is refused as such, before the stream begins.
         async with self.rooms.enter(conversation):
             return _Streaming(self, conversation, view, cursor)
+
+    def leave_stream(self) -> None:
+        self.streams -= 1
+
+    def need_stream(self) -> None:
+        """Raises `BusyError` when no stream may begin."""
+        if self.streams >= self.limits.streams_max:
+            raise BusyError(f"streams: more than streams_max = {self.limits.streams_max}")
+        if self.ending.is_set():
+            raise BusyError("the server ends")
 
     # -- remote writers ------------------------------------------------------------------
 
@@ -220,16 +236,20 @@ class _Streaming(Response):
         self._view = view
         self._cursor = cursor
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service
-        limits = service.limits
-        service.streams += 1
-        try:
-            async with service.rooms.enter(self._conversation) as room:
-                told = frames(room, self._view, self._cursor, limits.heartbeat_ms)
-                await EventStream(told, limits, service.ending).send(receive, send, _STREAM_HEADERS)
-        finally:
-            service.streams -= 1
+        async with AsyncExitStack() as stack:
+            try:
+                service.need_stream()
+                room = await stack.enter_async_context(service.rooms.enter(self._conversation))
+            except AssemblerError as error:  # since it was looked at, a moment ago
+                await refusal_of(error)(scope, receive, send)
+                return
+            service.streams += 1
+            stack.callback(service.leave_stream)
+            told = frames(room, self._view, self._cursor, service.limits.heartbeat_ms)
+            stream = EventStream(told, service.limits, service.ending)
+            await stream.send(receive, send, _STREAM_HEADERS)
 
 
 _STREAM_HEADERS = {

@@ -123,6 +123,17 @@ async def test_older_pages_come_until_there_are_none() -> None:
 
 
 @inside
+async def test_no_more_is_loaded_than_may_be() -> None:
+    limits = ServerLimits(window_events_max=4)
+    async with desk(hub={"page_events": 3}, limits=limits) as some, local(some.app) as client:
+        await fill(some.store, "c", *map(str, range(100)))
+        assert (await client.post("/conversations/c/older")).json() == {"has_more": True}
+        answer = await client.post("/conversations/c/older")
+        assert answer.status_code == 413
+        assert "window_events_max" in answer.json()["error"]["message"]
+
+
+@inside
 async def test_a_conversation_that_nobody_wrote_to_is_unknown() -> None:
     async with desk() as some, local(some.app) as client:
         for action in ("", "/stream"):

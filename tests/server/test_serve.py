@@ -122,6 +122,7 @@ def test_a_token_may_come_from_the_environment() -> None:
         ([RECORDINGS, "--host", "0.0.0.0"], "it needs a --token"),  # noqa: S104
         ([RECORDINGS, "--host", "example"], "it needs a --token"),
         ([RECORDINGS, "--token", ""], "--token: expected some text"),
+        ([RECORDINGS, "--token", "\u00fc"], "--token: expected some text"),
         ([RECORDINGS, "--port", "70000"], "expected 0 to 65535"),
         ([RECORDINGS, "--port", "x"], "expected 0 to 65535"),
         ([RECORDINGS, "--view", "none"], "--view: expected one of chat"),
