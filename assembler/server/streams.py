@@ -11,18 +11,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.types import Receive, Send
 
+from assembler.codec import encode
 from assembler.engine.errors import AssemblerError
-from assembler.live import Subscription
+from assembler.engine.patches import Patch, Snapshot
+from assembler.live import SharedPatch, SharedSnapshot, Subscription
 from assembler.server.limits import ServerLimits
 from assembler.server.rooms import PatchLog, Room
 
-__all__ = ["EventStream", "frames"]
+__all__ = ["Encoder", "EventStream", "frames", "protocol_frames"]
 
 _log = logging.getLogger("assembler.server")
 _BEGIN = b"retry: 1000\n\n"
@@ -48,10 +50,8 @@ async def frames(
     log = await room.log(view)
     opened = await room.opened()
     async with opened.subscribe(view) as following:
-        revision = following.snapshot.revision
         for each in await _caught_up(log, following, cursor):
             yield each
-        log_cursor = log.cursor
         heartbeat = heartbeat_ms / 1_000
         while True:
             try:
@@ -62,8 +62,31 @@ async def frames(
                 continue
             if patch is None:
                 return
-            revision = patch.revision_to
-            yield frame(b"patch", log_cursor(revision), patch.encoded)
+            yield frame(b"patch", log.cursor(patch.revision_to), patch.encoded)
+
+
+async def protocol_frames(
+    room: Room, view: str, encoder: Encoder, heartbeat_ms: float
+) -> AsyncGenerator[bytes, None]:
+    """What one client of a protocol is sent, from a snapshot on.
+
+    What was sent before the connection was lost is told by no cursor, but by the protocol: a client
+    that comes in the middle is brought to where the view is.
+    """
+    async with (await room.opened()).subscribe(view) as following:
+        update: SharedSnapshot | SharedPatch | None = following.snapshot
+        while True:
+            if update is not None:
+                for each in encoder.feed(update):
+                    yield b"data: %b\n\n" % encode(each)
+            try:
+                async with asyncio.timeout(heartbeat_ms / 1_000):
+                    update = await anext(following)
+            except TimeoutError:
+                update = None
+                yield _HEARTBEAT
+            except StopAsyncIteration:
+                return
 
 
 async def _caught_up(log: PatchLog, following: Subscription, cursor: str | None) -> list[bytes]:
@@ -78,18 +101,30 @@ async def _caught_up(log: PatchLog, following: Subscription, cursor: str | None)
     return [frame(b"snapshot", log.cursor(snapshot.revision), snapshot.encoded)]
 
 
+class Encoder(Protocol):
+    """Says in the frames of a protocol what a view shows."""
+
+    def feed(self, update: Snapshot | Patch) -> Iterable[Any]:
+        """The frames that a client needs now, as plain JSON values."""
+
+
 class EventStream:
     """Sends frames as the answer to one request, until the reader leaves or `end` is set.
 
     A reader that takes nothing for `stall_ms_max` is unsubscribed, which frees what is held for
     it. Should it read on within the same time again, it is told why (`slow`); else the connection
-    is given up.
+    is given up. `ending(reason)` is the last frame.
     """
 
     def __init__(
-        self, source: AsyncGenerator[bytes, None], limits: ServerLimits, end: asyncio.Event
+        self,
+        source: AsyncGenerator[bytes, None],
+        limits: ServerLimits,
+        end: asyncio.Event,
+        ending: Callable[[str], bytes] = ending,
     ) -> None:
         self._source = source
+        self._ending = ending
         self._stall = limits.stall_ms_max / 1_000
         self._end = end
 
@@ -113,7 +148,7 @@ class EventStream:
                 told.result()
             elif self._end.is_set():
                 await _cancelled(told)
-                await _send(send, ending("closed"), self._stall, last=True)
+                await _send(send, self._ending("closed"), self._stall, last=True)
         except TimeoutError:
             _log.info("a reader that takes nothing was given up")
         finally:
@@ -122,7 +157,7 @@ class EventStream:
     async def _tell(self, send: Send) -> None:
         async with aclosing(self._source) as source:
             reason = await self._tell_frames(source, send)
-        await _send(send, ending(reason), self._stall, last=True)
+        await _send(send, self._ending(reason), self._stall, last=True)
 
     async def _tell_frames(self, source: AsyncGenerator[bytes, None], send: Send) -> str:
         """Send them all; gives why they end."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -248,6 +249,39 @@ async def test_a_view_that_there_is_not_is_refused_before_the_stream_begins() ->
         answer = await client.get(f"{PATH}?view=nothing")
         assert answer.status_code == 400
         assert "chat" in answer.json()["error"]["message"]
+
+
+# Protocols
+
+
+@inside
+async def test_a_client_of_a_protocol_is_sent_its_frames() -> None:
+    async with writing() as (_, session, client):
+        grow(session, 0)
+        async with client.stream("GET", "/conversations/c/protocols/acp") as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            told: list[Any] = []
+            async with aclosing(answer.aiter_lines()) as lines:
+                async for line in lines:
+                    if line.startswith("data: "):
+                        told.append(json.loads(line.removeprefix("data: ")))
+                        grow(session, len(told))
+                    if len(told) == 3:
+                        break
+        assert {frame["sessionUpdate"] for frame in told} == {"agent_message_chunk"}
+        text = "".join(frame["content"]["text"] for frame in told)
+        assert text == "piece 0 piece 1 piece 2 "
+
+
+@inside
+async def test_a_protocol_that_nobody_speaks_is_refused() -> None:
+    async with writing() as (some, _, client):
+        answer = await client.get("/conversations/c/protocols/nothing")
+        assert answer.status_code == 404
+        assert "acp" in answer.json()["error"]["message"]
+        assert (await client.post("/conversations/c/protocols/acp")).status_code == 404
+        assert (await client.get("/conversations/nobody/protocols/acp")).status_code == 404
+        assert some.app.statistics()["streams"] == 0
 
 
 # Slow readers
