@@ -93,7 +93,7 @@ async def _caught_up(log: PatchLog, following: Subscription, cursor: str | None)
     """What leads a reader to where `following` begins: what they missed, or all."""
     snapshot = following.snapshot
     seen = log.revision(cursor)
-    if seen is not None and seen <= snapshot.revision:
+    if seen is not None:
         await log.reach(snapshot.revision)
         missed = log.between(seen, snapshot.revision)
         if missed is not None:

@@ -14,9 +14,11 @@ import pytest
 from assembler import Delta, Draft, Patch
 from assembler.engine.patches import TextOp
 from assembler.live import Session, SharedPatch
-from assembler.server import ServerLimits
+from assembler.server import ServerLimits, StoreSource, create_app
 from assembler.server.rooms import PatchLog
 from assembler.server.streams import EventStream
+from assembler.stores import MemoryStore
+from definitions import Conversations, catalog
 from tests.server.support import Desk, Reader, desk, inside, listening, said, served, turn
 
 PATH = "/conversations/c/stream"
@@ -83,6 +85,20 @@ async def test_cut_at_every_patch_and_resumed_it_ends_with_the_same_view() -> No
             assert same(reader, session)
         assert reader.snapshots == 1
         assert reader.patches == 24
+
+
+@inside
+async def test_what_is_shown_only_because_a_reader_comes_back_is_no_gap() -> None:
+    async with writing(hub={"frame_ms": 1_000_000}) as (_, session, client):
+        reader = Reader(client, PATH)
+        await reader.until(lambda _: True)
+        grow(session, 0)
+        session.publisher.flush()
+        grow(session, 1)  # waits for its frame, or for the next reader
+        async with reader.connected() as told:
+            await reader.read(told, 2)
+        assert (reader.snapshots, reader.patches) == (1, 2)
+        assert same(reader, session)
 
 
 @inside
@@ -219,6 +235,27 @@ async def test_a_hub_that_closes_ends_its_streams() -> None:
                 async for _ in told:
                     pass
             assert reader.reason == "closed"
+
+
+@inside
+async def test_a_conversation_that_was_closed_is_opened_anew_for_the_next_reader() -> None:
+    async with (
+        MemoryStore() as store,
+        Conversations(store, catalog()) as conversations,
+        create_app(StoreSource(conversations)) as app,
+        served(app) as client,
+    ):
+        await store.append("c", [turn(1), said("m1")], 0)
+        reader = Reader(client, PATH)
+        async with reader.connected() as told:
+            await reader.read(told)
+            await conversations.close("c")
+            async for _ in told:
+                pass
+        assert reader.reason == "closed"
+        async with reader.connected() as told:
+            await reader.read(told)
+        assert (reader.snapshots, reader.patches) == (2, 0)
 
 
 @inside
