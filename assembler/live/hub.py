@@ -142,6 +142,11 @@ class Hub:
         finally:
             self._leave(conversation, entry)
 
+    def awake(self, conversation: str) -> Session | None:
+        """The Session of a conversation that is awake, for a look at it; None: it sleeps. O(1)."""
+        entry = self._awake.get(conversation)
+        return None if entry is None else entry.session
+
     async def _enter(self, conversation: str) -> _Entry:
         while (going := self._going.get(conversation)) is not None:
             await asyncio.wait([going])

@@ -20,6 +20,7 @@ from assembler.engine.errors import (
     GapError,
     InputError,
     LimitError,
+    RecordingError,
 )
 from assembler.server.limits import ServerLimits, natural
 from assembler.server.sources import BusyError, UnknownError
@@ -64,7 +65,8 @@ _STATUSES: tuple[tuple[type[AssemblerError], int], ...] = (
     (InputError, 400),
     (LimitError, 413),
     (StoreError, 503),
-    (AssemblerError, 400),
+    (RecordingError, 400),
+    (AssemblerError, 503),  # what is closed
 )
 
 

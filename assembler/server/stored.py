@@ -50,6 +50,9 @@ class Sessions(Protocol):
     def use(self, conversation: str) -> AbstractAsyncContextManager[Session]:
         """The open Session of a conversation, as long as the block goes on."""
 
+    def awake(self, conversation: str) -> Session | None:
+        """The Session of a conversation, if there is one now."""
+
 
 class StoreSource(Source):
     """What a Hub holds, or whatever else gives Sessions. It is opened and closed by its owner.
@@ -135,6 +138,7 @@ class StoreSource(Source):
 
     def _entry(self, listed: Listed) -> Entry:
         titles = [event.data.get("title") for event in listed.newest.values()]
+        session = self._hub.awake(listed.conversation)
         title = next((each for each in titles if isinstance(each, str) and each), None)
         return Entry(
             listed.conversation,
@@ -142,6 +146,7 @@ class StoreSource(Source):
             listed.events,
             listed.first_time,
             listed.last_time,
+            None if session is None else session.live,
         )
 
     # -- one conversation ----------------------------------------------------------------

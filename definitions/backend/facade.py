@@ -368,6 +368,13 @@ class Conversations:
         (`assembler.server.StoreSource`). It stays open behind the block."""
         yield (await self.open(name)).session
 
+    def awake(self, name: str) -> Session | None:
+        """The Session of a conversation that is open here, for a look at it. O(1)."""
+        opening = self._open.get(name)
+        if opening is None or not opening.done() or _failed(opening):
+            return None
+        return opening.result().session
+
     async def _opening(self, name: str, page: int) -> Conversation:
         session = Session(
             self._store,

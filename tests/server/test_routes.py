@@ -163,6 +163,8 @@ async def test_a_remote_writer_stores_shows_and_ends() -> None:
         shown = (await client.get("/conversations/c")).json()["snapshot"]
         assert [node["key"] for node in shown["nodes"]] == ["user:m1", "assistant:1.1"]
         assert shown["live"] is True
+        listed = (await client.get("/conversations")).json()["conversations"]
+        assert [each["live"] for each in listed] == [True]
         settled = {"attempt": "a1", "outcome": Outcome.ABANDONED.value}
         await client.post("/conversations/c/settle", json=settled)
         shown = (await client.get("/conversations/c")).json()["snapshot"]
@@ -233,6 +235,14 @@ async def test_more_conversations_than_may_be_open_are_refused() -> None:
             assert answer.status_code == 503
             assert "rooms_max" in answer.json()["error"]["message"]
         assert (await client.get("/conversations/b")).status_code == 200
+
+
+@inside
+async def test_a_hub_that_is_closed_is_no_fault_of_who_asks() -> None:
+    async with desk() as some, local(some.app) as client:
+        await fill(some.store, "c", "x")
+        await some.hub.close()
+        assert (await client.get("/conversations/c")).status_code == 503
 
 
 class Broken(MemoryStore):

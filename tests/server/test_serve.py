@@ -143,6 +143,25 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert told.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["serve", "types"])
+def test_without_the_extra_it_says_what_to_install(command: str) -> None:
+    told = (
+        "import sys; sys.modules['starlette'] = None; from assembler.cli import main; "
+        f"sys.exit(main(['{command}']))"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", told],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 2
+    assert "conversation-assembler[server]" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
 def test_an_address_that_is_taken_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
