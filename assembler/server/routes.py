@@ -259,8 +259,8 @@ class Service:
     async def _settle(self, request: Request, conversation: str) -> Response:
         writer = self._writer()
         asked = await body(request, wire.Settling, self.limits)
-        await writer.settle(conversation, asked.attempt, Outcome(asked.outcome))
-        return answer({"taken": 1})
+        taken = await writer.settle(conversation, asked.attempt, Outcome(asked.outcome))
+        return answer({"taken": int(taken)})
 
 
 Told = Callable[[Room], AsyncGenerator[bytes, None]]

@@ -10,15 +10,21 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    aclosing,
+    asynccontextmanager,
+)
 from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from assembler.engine.definition import Definition, GroupDefinition
-from assembler.engine.errors import AssemblerError, LimitError
+from assembler.engine.errors import AssemblerError, ConflictError, LimitError
 from assembler.engine.events import Delta, Draft, Event, Outcome, as_draft
-from assembler.live import Hub, Session, wall_clock
+from assembler.live import Hub, LiveAttempt, Session, wall_clock
 from assembler.recordings.running import views_of
 from assembler.server.sources import (
     BusyError,
@@ -193,15 +199,50 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 class _Presence:
-    """A remote writer at work on one conversation, which stays awake meanwhile, and is `live`."""
+    """A remote writer at work on one conversation, which stays awake meanwhile, and is `live`.
+
+    Its attempts are those of the Session here, so that other processes hear of them as well, and
+    so that they go with this process, if it goes.
+    """
 
     def __init__(self, session: Session, stack: AsyncExitStack) -> None:
         self.session = session
         self.stack = stack
-        self.attempts: set[str] = set()
+        self.attempts: dict[str, LiveAttempt] = {}
         self.handle: asyncio.TimerHandle | None = None
-        self.before = session.elsewhere
-        session.elsewhere = True
+        self._work = ExitStack()
+        self._work.enter_context(session.working())
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it goes on, and nothing of the conversation is open."""
+        going_on = any(each.outcome is None for each in self.attempts.values())
+        return not going_on and self.session.open_now is None
+
+    def emit(self, delta: Delta) -> None:
+        """The next piece; one that came before changes nothing. Raises `ConflictError`."""
+        attempt = self.attempts.get(delta.attempt)
+        expected = 0 if attempt is None else attempt.ordinal
+        if delta.ordinal > expected:
+            said = f"attempt {delta.attempt!r:.80}: pieces {expected} to {delta.ordinal - 1} are"
+            raise ConflictError(f"{said} missing", expected, delta.ordinal)
+        if delta.ordinal < expected:
+            return
+        if attempt is None:
+            attempt = self.session.attempt(
+                delta.turn, delta.step, number=delta.number, name=delta.attempt
+            )
+            self.attempts[delta.attempt] = attempt
+        attempt.emit(delta.type, delta.data)
+
+    def leave(self) -> None:
+        if self.handle is not None:
+            self.handle.cancel()
+        with contextlib.suppress(AssemblerError):  # the Hub is closed: nobody follows
+            for attempt in self.attempts.values():
+                if attempt.outcome is None:
+                    attempt.settle(Outcome.INTERRUPTED)
+            self._work.close()
 
 
 class _HubWriter(Writer):
@@ -230,13 +271,14 @@ class _HubWriter(Writer):
     async def emit(self, conversation: str, deltas: Sequence[Delta]) -> None:
         async with self._at_work(conversation) as presence:
             for delta in deltas:
-                presence.session.receive_delta(delta)
-                presence.attempts.add(delta.attempt)
+                presence.emit(delta)
 
-    async def settle(self, conversation: str, attempt: str, outcome: Outcome) -> None:
+    async def settle(self, conversation: str, attempt: str, outcome: Outcome) -> bool:
         async with self._at_work(conversation) as presence:
-            presence.session.receive_settlement(attempt, outcome)
-            presence.attempts.discard(attempt)
+            known = presence.attempts.get(attempt)
+            if known is not None:
+                known.settle(outcome)
+            return known is not None
 
     # -- presence ------------------------------------------------------------------------
 
@@ -262,7 +304,7 @@ class _HubWriter(Writer):
             presence.handle.cancel()
         if self._present.get(conversation) is not presence:
             return
-        if not presence.attempts and presence.session.open_now is None:
+        if presence.over:
             self._leave(conversation)
             return
         loop = asyncio.get_running_loop()
@@ -271,12 +313,7 @@ class _HubWriter(Writer):
     def _leave(self, conversation: str) -> None:
         """The writer is done, or it is taken for dead: what it left open goes."""
         presence = self._present.pop(conversation)
-        if presence.handle is not None:
-            presence.handle.cancel()
-        with contextlib.suppress(AssemblerError):  # the Hub is closed: nobody follows
-            for attempt in presence.attempts:
-                presence.session.receive_settlement(attempt, Outcome.INTERRUPTED)
-            presence.session.elsewhere = presence.before
+        presence.leave()
         task = asyncio.ensure_future(presence.stack.aclose())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -188,6 +188,39 @@ async def test_a_writer_who_was_too_slow_is_told_where_the_log_stands() -> None:
 
 
 @inside
+async def test_pieces_that_come_again_change_nothing_and_missing_ones_are_asked_for() -> None:
+    async with desk(source={"writes": True}) as some, local(some.app) as client:
+        await some.store.append("c", [turn(1), Draft("step/start", {"turn": 1, "step": 1})], 0)
+
+        async def emit(*ordinals: int) -> Any:
+            deltas = [
+                {
+                    "attempt": "a1",
+                    "turn": 1,
+                    "step": 1,
+                    "type": "text",
+                    "data": {"block": 0, "text": f"{ordinal} "},
+                    "ordinal": ordinal,
+                }
+                for ordinal in ordinals
+            ]
+            return await client.post("/conversations/c/emit", json={"deltas": deltas})
+
+        assert (await emit(0, 1)).status_code == 200
+        assert (await emit(0, 1, 2)).status_code == 200
+        missing = await emit(3, 5)
+        assert missing.status_code == 409
+        assert (missing.json()["error"]["expected"], missing.json()["error"]["actual"]) == (4, 5)
+        shown = (await client.get("/conversations/c")).json()["snapshot"]["nodes"]
+        assert shown[0]["data"]["blocks"][0]["text"] == "0 1 2 3 "
+        settled = {"attempt": "a1", "outcome": "completed"}
+        for name, taken in (("a1", 1), ("a1", 1), ("another", 0)):
+            answer = await client.post("/conversations/c/settle", json={**settled, "attempt": name})
+            assert answer.json() == {"taken": taken}
+        assert (await emit(4)).status_code == 409
+
+
+@inside
 async def test_a_writer_that_falls_silent_is_taken_for_dead() -> None:
     given = {"writes": True, "silence_ms_max": 1}
     async with desk(source=given) as some, local(some.app) as client, some.session() as session:
