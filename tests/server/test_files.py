@@ -15,7 +15,7 @@ import pytest
 
 from assembler.server import FilesSource, create_app
 from definitions import catalog
-from tests.server.support import inside, local
+from tests.server.support import Reader, inside, local, served
 
 ROOT = Path(__file__).parents[2]
 HEAD = '{"recording":1,"title":"%s","about":""}\n'
@@ -188,6 +188,36 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
             assert (await listed(client))["one.jsonl"]["events"] == 9
             file.unlink()
             assert await listed(client) == {}
+
+    test()
+
+
+def test_a_file_that_grows_is_followed_and_one_that_is_another_is_opened_anew(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text(recording("One", 2))
+
+    @inside
+    async def test() -> None:
+        source = FilesSource([tmp_path], catalog(), poll_ms=1)
+        async with create_app(source) as app, served(app) as client:
+            reader = Reader(client, path("one.jsonl") + "/stream")
+            async with reader.connected() as told:
+                await reader.read(told)
+                file.write_text(recording("One", 2) + '{"op":"app')  # it is being written
+                file.write_text(recording("One", 4))
+                while len(reader.shown["nodes"]) < 4:
+                    await reader.read(told)
+                assert reader.snapshots == 1
+                file.write_text(recording("One", 4).replace("m3", "other"))
+                async for _ in told:
+                    pass
+            assert reader.reason == "closed"
+            async with reader.connected() as told:
+                await reader.read(told)
+            assert [node["id"] for node in reader.shown["nodes"]] == ["m1", "m2", "other", "m4"]
+        await source.aclose()
 
     test()
 
