@@ -66,6 +66,8 @@ def test_a_folder_is_looked_through_and_every_file_told_by_its_content(tmp_path:
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "notes.md").write_text("no conversation")
     (tmp_path / ".hidden.jsonl").write_text(recording("Hidden"))
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "one.jsonl").write_text(recording("Hidden"))
 
     @inside
     async def test() -> None:
