@@ -44,7 +44,7 @@ class ServerLimits(Struct, frozen=True):
     """Their bytes."""
     heartbeat_ms: float = 15_000
     """A stream that has nothing to say says so after this time."""
+    stream_ms_max: float = 3_600_000
+    """A stream lasts so long; who comes back then is looked at again (`authorize`), and goes on."""
     stall_ms_max: float = 30_000
     """A reader that takes nothing for so long is dropped."""
-    silence_ms_max: float = 60_000
-    """An attempt of a remote writer that says nothing for so long is interrupted."""

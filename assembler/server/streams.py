@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -29,6 +29,7 @@ __all__ = ["Encoder", "EventStream", "frames", "protocol_frames"]
 _log = logging.getLogger("assembler.server")
 _BEGIN = b"retry: 1000\n\n"
 _HEARTBEAT = b":\n\n"
+_PIECE_BYTES = 1 << 16
 
 
 def frame(kind: bytes, cursor: str, data: bytes) -> bytes:
@@ -113,7 +114,8 @@ class EventStream:
 
     A reader that takes nothing for `stall_ms_max` is unsubscribed, which frees what is held for
     it. Should it read on within the same time again, it is told why (`slow`); else the connection
-    is given up. `ending(reason)` is the last frame.
+    is given up. `ending(reason)` is the last frame. Long frames are sent in pieces, so that a
+    connection holds no more of them than one.
     """
 
     def __init__(
@@ -126,51 +128,66 @@ class EventStream:
         self._source = source
         self._ending = ending
         self._stall = limits.stall_ms_max / 1_000
+        self._lasts = limits.stream_ms_max / 1_000
         self._end = end
+        self._rest = memoryview(b"")
+        """What is still to be sent of the frame that was begun."""
 
-    async def send(self, receive: Receive, send: Send, headers: dict[str, str]) -> None:
+    async def send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
         """Answer a request. Returns when the stream is over, however it ended."""
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [
-                    (name.encode("latin-1"), value.encode("latin-1"))
-                    for name, value in headers.items()
-                ],
-            }
-        )
+        head = [(name.encode("latin-1"), said.encode("latin-1")) for name, said in headers.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
         told = asyncio.ensure_future(self._tell(send))
-        others = [asyncio.ensure_future(_left(receive)), asyncio.ensure_future(self._end.wait())]
+        left = asyncio.ensure_future(_left(receive))
+        ended = asyncio.ensure_future(self._end.wait())
+        waiting = asyncio.wait(
+            [told, left, ended], timeout=self._lasts, return_when=asyncio.FIRST_COMPLETED
+        )
         try:
-            await asyncio.wait([told, *others], return_when=asyncio.FIRST_COMPLETED)
+            await waiting
             if told.done():
                 told.result()
-            elif self._end.is_set():
+            elif not left.done():
                 await _cancelled(told)
-                await _send(send, self._ending("closed"), self._stall, last=True)
+                await self._finish(send, "closed")
         except TimeoutError:
             _log.info("a reader that takes nothing was given up")
         finally:
-            await _cancelled(told, *others)
+            await _cancelled(told, left, ended)
 
     async def _tell(self, send: Send) -> None:
         async with aclosing(self._source) as source:
             reason = await self._tell_frames(source, send)
-        await _send(send, self._ending(reason), self._stall, last=True)
+        await self._finish(send, reason)
 
     async def _tell_frames(self, source: AsyncGenerator[bytes, None], send: Send) -> str:
         """Send them all; gives why they end."""
         try:
-            await _send(send, _BEGIN, self._stall)
+            await self._put(send, _BEGIN)
             async for each in source:
-                await _send(send, each, self._stall)
+                await self._put(send, each)
         except TimeoutError:
             return "slow"
         except AssemblerError as error:
             _log.warning("a stream ended: %s", type(error).__name__)
             return "error"
         return "closed"
+
+    async def _put(self, send: Send, frame: bytes) -> None:
+        if len(frame) <= _PIECE_BYTES:
+            await _send(send, frame, self._stall)
+            return
+        await self._put_pieces(send, memoryview(frame))
+
+    async def _put_pieces(self, send: Send, rest: memoryview) -> None:
+        while rest:
+            await _send(send, bytes(rest[:_PIECE_BYTES]), self._stall)
+            rest = self._rest = rest[_PIECE_BYTES:]
+
+    async def _finish(self, send: Send, reason: str) -> None:
+        """The rest of what was begun, and the last frame. Raises `TimeoutError`."""
+        await self._put_pieces(send, self._rest)
+        await _send(send, self._ending(reason), self._stall, last=True)
 
 
 async def _cancelled(*tasks: asyncio.Task[Any]) -> None:

@@ -430,6 +430,47 @@ async def connected(port: int) -> AsyncGenerator[Wire]:
         writer.close()
 
 
+@inside
+async def test_a_stream_that_lasts_long_enough_ends_and_goes_on_where_it_was() -> None:
+    async with writing(limits=ServerLimits(stream_ms_max=1)) as (_, session, client):
+        reader = Reader(client, PATH)
+        while reader.reason is None:
+            async with reader.connected() as told:
+                async for _ in told:
+                    pass
+        assert reader.reason == "closed"
+        grow(session, 0)
+        session.publisher.flush()
+        while not reader.patches:
+            async with reader.connected() as told:
+                async for _ in told:
+                    pass
+        assert same(reader, session)
+
+
+@inside
+async def test_a_long_frame_is_sent_in_pieces_and_whole_even_to_who_stalls_within_it() -> None:
+    long = b"id: 1\ndata: " + b"x" * 300_000 + b"\n\n"
+    gate, sent = asyncio.Event(), []
+
+    async def send(message: Any) -> None:
+        if len(sent) == 4:
+            await gate.wait()
+        sent.append(message.get("body", b""))
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield long
+        finally:
+            gate.set()
+
+    await EventStream(pieces(), ServerLimits(stall_ms_max=1), asyncio.Event()).send(never, send, {})
+    assert max(map(len, sent)) <= 1 << 16
+    assert b"".join(sent[2:-1]) == long
+    assert b"slow" in sent[-1]
+
+
 # The log by itself
 
 
