@@ -268,7 +268,7 @@ async def test_too_many_deltas_are_refused_and_none_is_shown() -> None:
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/", 404),
+        ("/nothing", 404),
         ("/conversations/", 404),
         ("/conversations//stream", 404),
         ("/conversations/c/", 404),
