@@ -15,7 +15,9 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from assembler import __version__
-from assembler.cli import check, digest, export, importing, play, record, state, verify
+from assembler.cli import (
+    check, digest, export, importing, play, record, serve, state, types, verify,
+)
 from assembler.cli.inputs import BAD_INPUT
 from assembler.cli.output import complain
 from assembler.cli.screen import Ended
@@ -23,7 +25,9 @@ from assembler.engine.errors import AssemblerError, InputError
 
 __all__ = ["dispatch"]
 
-_COMMANDS = (play, check, state, verify, importing, export, record, digest)
+from assembler.cli import (
+    check, digest, export, importing, play, record, serve, state, types, verify,
+)
 _BROKEN_PIPE = 141
 
 
