@@ -168,6 +168,12 @@ def row_text(name: str = "default") -> RowText | None:
     return None if entry is None else entry.load()
 
 
+def titles(name: str = "default") -> tuple[str, ...]:
+    """The types of events that say what a conversation of that catalog is called."""
+    entry = _group("catalogs").get(f"{name}.titles")
+    return () if entry is None else tuple(entry.load())
+
+
 def importer(name: str, *, said: str = "importer") -> Importer:
     """The importer of that name.
 

@@ -24,7 +24,10 @@ from definitions.turn_error import TurnError
 from definitions.turn_limit import TurnLimit
 from definitions.turn_tail import TurnTail
 
-__all__ = ["catalog"]
+__all__ = ["TITLES", "catalog"]
+
+TITLES = ("conversation/title",)
+"""The types of events whose `title` is what a conversation is called."""
 
 
 def catalog(*, quiet: Container[str] = QUIET) -> tuple[Definition | GroupDefinition, ...]:

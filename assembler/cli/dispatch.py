@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from assembler import __version__
-from assembler.cli import check, digest, importing, play, state, verify
+from assembler.cli import check, digest, importing, play, serve, state, types, verify
 from assembler.cli.inputs import BAD_INPUT
 from assembler.cli.output import complain
 from assembler.cli.screen import Ended
@@ -23,7 +23,7 @@ from assembler.engine.errors import AssemblerError, InputError
 
 __all__ = ["dispatch"]
 
-_COMMANDS = (play, check, state, verify, importing, digest)
+_COMMANDS = (play, check, state, verify, importing, digest, serve, types)
 _BROKEN_PIPE = 141
 
 

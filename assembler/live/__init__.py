@@ -1,13 +1,15 @@
 """Live: a conversation that goes on, and that people follow.
 
-Read from `session` (one conversation, its store and its Assembler), `publisher` (when it flushes),
-`subscription` (what a follower sees) and `feed` (who is slow). Nothing here knows a business word.
+Read from `session` (one conversation, its store and its Assembler), `hub` (many of them),
+`publisher` (when it flushes), `subscription` (what a follower sees) and `feed` (who is slow).
+Nothing here knows a business word.
 """
 
 from __future__ import annotations
 
 from assembler.live.core import LiveAttempt
 from assembler.live.driving import drive, drive_async
+from assembler.live.hub import Hub
 from assembler.live.places import Open
 from assembler.live.publisher import Publisher
 from assembler.live.redacting import redacted
@@ -18,6 +20,7 @@ from assembler.live.subscription import Subscription
 
 __all__ = [
     "Handle",
+    "Hub",
     "LiveAttempt",
     "Open",
     "Publisher",

@@ -377,9 +377,14 @@ class Core:
     # == who works on it =================================================================
 
     @property
+    def busy(self) -> bool:
+        """Whether somebody works here."""
+        return bool(self.working or self.attempts)
+
+    @property
     def live(self) -> bool | None:
         """True: somebody works here or elsewhere; False: nobody does; None: not known."""
-        return True if self.working or self.attempts or self._elsewhere else self._elsewhere
+        return True if self.busy or self._elsewhere else self._elsewhere
 
     @property
     def elsewhere(self) -> bool | None:

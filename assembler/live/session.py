@@ -133,6 +133,12 @@ class _Face:
                 self._core.work(-1)
 
     @property
+    def busy(self) -> bool:
+        """Whether somebody works on it through this Session: within `working`, or by an attempt
+        that goes on."""
+        return self._core.busy
+
+    @property
     def elsewhere(self) -> bool | None:
         """Whether others work on it, as far as is known (None: it is not).
 

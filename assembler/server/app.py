@@ -1,0 +1,100 @@
+"""The application: routes around one source, to be mounted in any backend or served by itself.
+
+Not here: the routes (`routes`), and an address (`serving`).
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+from starlette.applications import Starlette
+from starlette.types import Receive, Scope, Send
+
+from assembler.server.guard import LOOPBACK, Guard
+from assembler.server.inspector import inspector_routes
+from assembler.server.limits import ServerLimits
+from assembler.server.openapi import description_route
+from assembler.server.routes import Authorize, Service
+from assembler.server.sources import Source
+
+__all__ = ["ServerApp", "create_app"]
+
+
+class ServerApp:
+    """An ASGI application. Made by `create_app`.
+
+    Mounted, it opens nothing by itself; leaving its block (or `aclose`) ends every stream and
+    closes what it has opened. Served alone it does so when the server stops.
+    """
+
+    def __init__(self, service: Service, guard: Guard) -> None:
+        self.service = service
+        self._app = guard
+        guard.app = Starlette(
+            routes=[*service.routes(), description_route(service), *inspector_routes(service)]
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        else:
+            await self._app(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.shutdown":
+                await self.aclose()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+            await send({"type": "lifespan.startup.complete"})
+
+    def end_streams(self) -> None:
+        """End every stream, each with its last event; none is begun any more.
+
+        For a server that waits for its requests when it stops: call it before.
+        """
+        self.service.ending.set()
+
+    async def aclose(self) -> None:
+        """End every stream, and close every conversation that is open here."""
+        self.end_streams()
+        await self.service.rooms.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.aclose()
+
+    def statistics(self) -> dict[str, int]:
+        """Counts for an operator: open `rooms`, those who read (`readers`), `streams`."""
+        return self.service.statistics()
+
+
+def create_app(  # noqa: PLR0913 - given by name
+    source: Source,
+    *,
+    limits: ServerLimits | None = None,
+    authorize: Authorize | None = None,
+    token: str | None = None,
+    hosts: tuple[str, ...] | None = LOOPBACK,
+    origins: tuple[str, ...] = (),
+    view: str | None = None,
+) -> ServerApp:
+    """An application that shows the conversations of `source`; the source stays its owner's.
+
+    `authorize(request, conversation)` says, plainly or awaited, whether a request may read (`GET`)
+    or write (`POST`) a conversation; what it may not is unknown to it, and in no list. `token`:
+    whoever asks must have it. `hosts` are the names under which it answers (None: any, for a
+    framework that looks at them itself); `origins` those of other pages that may read it. `view` is
+    what is shown unless asked; the first of the source when left out.
+    """
+    service = Service(source, limits or ServerLimits(), authorize, view)
+    return ServerApp(service, Guard(token, hosts, origins))

@@ -1,0 +1,284 @@
+"""Recordings and transcripts in files and folders, as a `Source` that can only be read.
+
+Here live which files there are, what is known of each without opening it, and the conversation
+that is made of one. Not here: what a file says (`recordings`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from assembler.engine.definition import Definition, GroupDefinition
+from assembler.engine.errors import AssemblerError, InputError
+from assembler.live import Publisher, Subscription
+from assembler.recordings import Operation, Recording, Run
+from assembler.recordings.arriving import Facts
+from assembler.recordings.expecting import is_expectation
+from assembler.recordings.running import missing_needs, views_of
+from assembler.recordings.transcripts import read_any
+from assembler.server.limits import natural
+from assembler.server.sources import Entry, Listing, Place, Source, UnknownError, matches
+
+__all__ = ["FilesSource", "Replayed"]
+
+_PAGE_EVENTS = 200
+_RECORDINGS_MAX = 1_000_000
+"""Of one file."""
+
+
+class _File(Struct, frozen=True):
+    """A file as it was when the list was made; `name` is what its conversations are called by."""
+
+    path: Path
+    name: str
+    modified: int
+    size: int
+
+
+class Replayed:
+    """A recording, played to its end, as a conversation of which the newest page is loaded."""
+
+    def __init__(self, run: Run, page: int) -> None:
+        self._page = page
+        self._facts: Facts = run.facts()
+        run.reconnect(page)
+        self.run = run
+        self.publisher = Publisher(run.assembler)
+
+    def subscribe(self, view: str = "chat") -> Subscription:
+        return self.publisher.subscribe(view)
+
+    async def older(self) -> bool:
+        window = self.run.assembler.window
+        events = self._facts.events
+        first = window.first
+        if not window.has_more or first is None or not events or events[0].seq >= first:
+            return False
+        end = first - events[0].seq
+        start = max(0, end - self._page)
+        has_more = start > 0
+        self.publisher.prepend(events[start:end], has_more)
+        return has_more
+
+
+class FilesSource(Source):
+    """The conversations of files: recordings, and transcripts that an importer knows.
+
+    `paths` are files and folders; a folder is looked through with all in it, each time a list
+    begins. Files are told by what is in them, read when a list comes to them and again when they
+    have changed, in a thread of their own. A conversation is called as its file, from the folder
+    that was given; the second one of a file has `#2` behind it. What cannot be read is listed with
+    the reason. `page_events` are loaded at first, and with each older page. Without a search, one
+    list reads at most `reading_bytes_max` of files that are new to it, and says of the others only
+    when they were written.
+
+    Holds what was learned of each file, and nothing of what is in it.
+    """
+
+    def __init__(
+        self,
+        paths: Iterable[str | os.PathLike[str]],
+        definitions: Iterable[Definition | GroupDefinition],
+        *,
+        page_events: int = _PAGE_EVENTS,
+        files_max: int = 20_000,
+        reading_bytes_max: int = 64 << 20,
+    ) -> None:
+        self._paths = [Path(path) for path in paths]
+        self._definitions = list(definitions)
+        self._views = views_of(self._definitions)
+        self._page_events = page_events
+        self._files_max = files_max
+        self._known: dict[_File, tuple[Entry, ...]] = {}
+        self._reading_bytes_max = reading_bytes_max
+        self._lister = ThreadPoolExecutor(1, "assembler-files")
+        self._opener = ThreadPoolExecutor(1, "assembler-files")
+
+    @property
+    def views(self) -> Sequence[str]:
+        return self._views
+
+    # -- lists ---------------------------------------------------------------------------
+
+    async def conversations(
+        self, *, search: str = "", before: str | None = None, limit: int = 50
+    ) -> Listing:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._lister, self._list, search, before, limit)
+
+    def _list(self, search: str, before: str | None, limit: int) -> Listing:
+        """The newest file first, equal ones by name. O(files + what is read of them)."""
+        start = None if before is None else Place.of(before)
+        found: list[Entry] = []
+        place = reached = Place(0, 0)
+        for file, entry in self._walk(start, reading=bool(search)):
+            place = place.then(file.modified)
+            if start is not None and file.modified == start.time and place.passed <= start.passed:
+                continue
+            if len(found) == limit:
+                return Listing(tuple(found), str(reached))
+            reached = place
+            if not search or matches(entry, search):
+                found.append(entry)
+        return Listing(tuple(found))
+
+    def _walk(self, start: Place | None, *, reading: bool) -> Iterator[tuple[_File, Entry]]:
+        """The entries of the files that are no newer than `start`."""
+        budget = self._reading_bytes_max
+        for file in sorted(self._files(), key=_order):
+            if start is not None and file.modified > start.time:
+                continue
+            if file not in self._known and not reading:
+                budget -= file.size
+            for entry in self._entries(file) if budget >= 0 else (_unread(file),):
+                yield file, entry
+
+    def _files(self) -> list[_File]:
+        found = (file for path in self._paths for file in _files_of(path))
+        return list(islice(found, self._files_max))
+
+    def _entries(self, file: _File) -> tuple[Entry, ...]:
+        """What is known of a file's conversations. Reads it when it is new or has changed."""
+        known = self._known.get(file)
+        if known is None:
+            known = self._known[file] = self._learned(file)
+            if len(self._known) > 2 * self._files_max:
+                del self._known[next(iter(self._known))]  # of files that have changed since
+        return known
+
+    def _learned(self, file: _File) -> tuple[Entry, ...]:
+        entries: list[Entry] = []
+        try:
+            for number, recording in enumerate(read_any(file.path), 1):
+                entries.append(_entry(_called(file.name, number), recording))
+        except AssemblerError as fault:
+            name = _called(file.name, len(entries) + 1)
+            said = str(fault).replace(str(file.path), file.name)
+            entries.append(Entry(name, last_time=file.modified // 1_000_000, fault=said))
+        return tuple(entries)
+
+    # -- one conversation ----------------------------------------------------------------
+
+    @asynccontextmanager
+    async def open(self, conversation: str) -> AsyncGenerator[Replayed]:
+        loop = asyncio.get_running_loop()
+        run = await loop.run_in_executor(self._opener, self._played, conversation)
+        replayed = Replayed(run, self._page_events)
+        try:
+            yield replayed
+        finally:
+            replayed.publisher.close()
+
+    def _played(self, conversation: str) -> Run:
+        run = Run(self.recording(conversation), self._definitions)
+        for operation in run.recording.operations:
+            if not is_expectation(operation):
+                run.do(operation)
+        return run
+
+    def recording(self, conversation: str) -> Recording:
+        """The recording that a conversation is made of. Blocks while it is read.
+
+        Raises `UnknownError`, and `RecordingError` or `InputError` for what cannot be read or
+        cannot run here.
+        """
+        name, number = self._found(conversation)
+        for file in self._files():
+            if file.name == name:
+                recording = next(islice(read_any(file.path), number - 1, None), None)
+                if recording is not None:
+                    return _runnable(recording)
+        raise UnknownError("there is no such conversation")
+
+    def _found(self, conversation: str) -> tuple[str, int]:
+        """The file that a conversation is in, and which one of it it is."""
+        name, mark, digits = conversation.rpartition("#")
+        number = natural(digits, _RECORDINGS_MAX) if mark else None
+        return (name, number) if number and number > 1 else (conversation, 1)
+
+    async def aclose(self) -> None:
+        """Let the threads go. Nothing else is held."""
+        for worker in (self._lister, self._opener):
+            worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _files_of(path: Path) -> Iterable[_File]:
+    """A file, or the files below a folder; hidden ones are left out."""
+    if not path.is_dir():
+        return filter(None, [_file(path, path.name)])
+    return filter(
+        None,
+        (
+            _file(Path(folder) / name, (Path(folder) / name).relative_to(path).as_posix())
+            for folder, folders, names in os.walk(path)
+            for name in _seen(folders, names)
+        ),
+    )
+
+
+def _seen(folders: list[str], names: list[str]) -> list[str]:
+    """The names that are looked at; folders that are not are taken out of the walk."""
+    folders[:] = sorted(name for name in folders if not name.startswith("."))
+    return [name for name in names if name.endswith((".jsonl", ".json", ".ndjson", ".sse"))]
+
+
+def _file(path: Path, name: str) -> _File | None:
+    try:
+        told = path.stat()
+    except OSError:
+        return None
+    return _File(path, name, told.st_mtime_ns, told.st_size)
+
+
+def _order(file: _File) -> tuple[int, str]:
+    return -file.modified, file.name
+
+
+def _unread(file: _File) -> Entry:
+    return Entry(file.name, last_time=file.modified // 1_000_000)
+
+
+def _called(name: str, number: int) -> str:
+    return name if number == 1 else f"{name}#{number}"
+
+
+def _entry(conversation: str, recording: Recording) -> Entry:
+    """What a recording says about itself without being played. O(operations)."""
+    last, seqs, times = 0, set(), []
+    for operation in recording.operations:
+        for event in _events(operation):
+            last = event.get("seq", last + 1)
+            seqs.add(last)
+            if "time" in event:
+                times.append(event["time"])
+    title = recording.header.get("title")
+    return Entry(
+        conversation,
+        str(title) if title else None,
+        len(seqs),
+        min(times, default=None),
+        max(times, default=None),
+    )
+
+
+def _events(operation: Operation) -> Sequence[Mapping[str, Any]]:
+    fields = operation.fields
+    if operation.name == "append":
+        return [fields["event"]]
+    return fields["events"] if operation.name in ("load", "prepend") else ()
+
+
+def _runnable(recording: Recording) -> Recording:
+    missing = missing_needs(recording, expectations=False)
+    if missing is not None:
+        raise InputError(f"{recording.source}:{missing[0].line}: it needs {missing[1]}")
+    return recording

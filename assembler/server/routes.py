@@ -1,0 +1,269 @@
+"""The routes: lists, snapshots, streams, older pages, and what remote writers send.
+
+Not here: their frames (`streams`), who may ask (`guard`), and what the whole is made of (`app`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from assembler import __version__
+from assembler.engine.errors import LimitError
+from assembler.engine.events import Outcome, as_delta
+from assembler.server import wire
+from assembler.server.answers import Refused, answer, body, count, explained, raw, text
+from assembler.server.limits import ServerLimits
+from assembler.server.rooms import Rooms
+from assembler.server.sources import Entry, Source, UnknownError, Writer
+from assembler.server.streams import EventStream, frames
+
+__all__ = ["Authorize", "Service"]
+
+Authorize = Callable[[Request, str], bool | Awaitable[bool]]
+"""Whether a request may read (GET) or write (POST) one conversation."""
+
+_CHARACTERS_MAX = 1_000
+"""Of a name of a view, a cursor, a place in a list."""
+_LIST_USUAL = 50
+_MARK = b"/conversations/"
+
+
+class Service:
+    """What all routes of one application share."""
+
+    def __init__(
+        self,
+        source: Source,
+        limits: ServerLimits,
+        authorize: Authorize | None,
+        view: str | None = None,
+    ) -> None:
+        self.source = source
+        self.usual_view = view or source.views[0]
+        self.limits = limits
+        self.rooms = Rooms(source, limits)
+        self.ending = asyncio.Event()
+        """Set: no stream goes on."""
+        self.streams = 0
+        self._authorize = authorize
+        self._gets: Mapping[str, Callable[[Request, str], Awaitable[Response]]] = {
+            "": self._show,
+            "stream": self._stream,
+        }
+        self._posts: Mapping[str, Callable[[Request, str], Awaitable[Response]]] = {
+            "older": self._older,
+            "append": self._append,
+            "emit": self._emit,
+            "settle": self._settle,
+        }
+
+    def routes(self) -> list[BaseRoute]:
+        """The routes, below whatever prefix."""
+        return [
+            Route("/health", explained(self._health), methods=["GET"]),
+            Route("/conversations", explained(self._list), methods=["GET"]),
+            Route(
+                "/conversations/{rest:path}",
+                explained(self._conversation),
+                methods=["GET", "POST"],
+            ),
+        ]
+
+    # -- lists ---------------------------------------------------------------------------
+
+    async def _health(self, _: Request) -> Response:
+        return answer(
+            {
+                "status": "ok",
+                "version": __version__,
+                **self.statistics(),
+                "views": list(self.source.views),
+                "writable": self.source.writer is not None,
+            }
+        )
+
+    def statistics(self) -> dict[str, int]:
+        counts = self.rooms.statistics()
+        return {
+            "rooms": counts["rooms"],
+            "readers": counts["readers"],
+            "streams": self.streams,
+        }
+
+    async def _list(self, request: Request) -> Response:
+        limits = self.limits
+        search = text(request, "search", limits.search_characters_max)
+        before = text(request, "before", _CHARACTERS_MAX) or None
+        limit = count(request, "limit", _LIST_USUAL, limits.list_conversations_max)
+        seen: list[Entry] = []
+        scanned = 0
+        while True:
+            part = await self.source.conversations(
+                search=search, before=before, limit=limit - len(seen)
+            )
+            scanned += len(part.conversations)
+            seen += [
+                each for each in part.conversations if await self.allows(request, each.conversation)
+            ]
+            before = part.next
+            if before is None or len(seen) >= limit or scanned >= limits.list_scanned_max:
+                return answer({"conversations": [_entry(each) for each in seen], "next": before})
+
+    async def allows(self, request: Request, conversation: str) -> bool:
+        """Whether this request may do what it asks for with this conversation."""
+        if self._authorize is None:
+            return True
+        said = self._authorize(request, conversation)
+        return bool(await said if inspect.isawaitable(said) else said)
+
+    # -- one conversation ----------------------------------------------------------------
+
+    async def _conversation(self, request: Request) -> Response:
+        conversation, action = named(request.scope)
+        actions = self._posts if request.method == "POST" else self._gets
+        if action not in actions:
+            known = action in self._posts or action in self._gets
+            raise Refused(405 if known else 404, "there is no such route for this method")
+        if not await self.allows(request, conversation):
+            # As if there were none: whether there is one is nobody's business.
+            raise unknown()
+        return await actions[action](request, conversation)
+
+    def view(self, request: Request) -> str:
+        """The view that a request asks for. Raises `Refused`."""
+        views = self.source.views
+        view = text(request, "view", _CHARACTERS_MAX) or self.usual_view
+        if view not in views:
+            raise Refused(400, f"view: expected one of {', '.join(views)}")
+        return view
+
+    async def _show(self, request: Request, conversation: str) -> Response:
+        view = self.view(request)
+        async with self.rooms.enter(conversation) as room:
+            log = await room.log(view)
+            async with (await room.opened()).subscribe(view) as following:
+                snapshot = following.snapshot
+                has_more = bool(snapshot.window.get("has_more"))
+                cursor = log.cursor(snapshot.revision).encode()
+                return raw(
+                    b'{"snapshot":%b,"cursor":"%b","has_more":%b}'
+                    % (snapshot.encoded, cursor, b"true" if has_more else b"false")
+                )
+
+    async def _older(self, _: Request, conversation: str) -> Response:
+        async with self.rooms.enter(conversation) as room:
+            return answer({"has_more": await (await room.opened()).older()})
+
+    async def _stream(self, request: Request, conversation: str) -> Response:
+        view = self.view(request)
+        cursor = request.headers.get("last-event-id") or text(request, "cursor", _CHARACTERS_MAX)
+        if self.streams >= self.limits.streams_max:
+            raise Refused(503, f"streams: more than streams_max = {self.limits.streams_max}")
+        if self.ending.is_set():
+            raise Refused(503, "the server ends")
+        # What cannot be opened is refused as such, before the stream begins.
+        async with self.rooms.enter(conversation):
+            return _Streaming(self, conversation, view, cursor)
+
+    # -- remote writers ------------------------------------------------------------------
+
+    def _writer(self) -> Writer:
+        writer = self.source.writer
+        if writer is None:
+            raise Refused(403, "these conversations can only be read")
+        return writer
+
+    async def _append(self, request: Request, conversation: str) -> Response:
+        writer = self._writer()
+        asked = await body(request, wire.Appending, self.limits)
+        events = await writer.append(conversation, asked.drafts, asked.expected_seq)
+        return answer({"events": list(events)})
+
+    async def _emit(self, request: Request, conversation: str) -> Response:
+        writer = self._writer()
+        asked = await body(request, wire.Emitting, self.limits)
+        if len(asked.deltas) > self.limits.emit_deltas_max:
+            most = self.limits.emit_deltas_max
+            raise LimitError(f"deltas: expected at most emit_deltas_max = {most}")
+        await writer.emit(conversation, [as_delta(each) for each in asked.deltas])
+        return answer({"taken": len(asked.deltas)})
+
+    async def _settle(self, request: Request, conversation: str) -> Response:
+        writer = self._writer()
+        asked = await body(request, wire.Settling, self.limits)
+        await writer.settle(conversation, asked.attempt, Outcome(asked.outcome))
+        return answer({"taken": 1})
+
+
+class _Streaming(Response):
+    """A stream as an answer. It enters its Room when it is sent."""
+
+    def __init__(self, service: Service, conversation: str, view: str, cursor: str) -> None:
+        super().__init__()
+        self._service = service
+        self._conversation = conversation
+        self._view = view
+        self._cursor = cursor
+
+    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+        service = self._service
+        limits = service.limits
+        service.streams += 1
+        try:
+            async with service.rooms.enter(self._conversation) as room:
+                told = frames(room, self._view, self._cursor, limits.heartbeat_ms)
+                await EventStream(told, limits, service.ending).send(receive, send, _STREAM_HEADERS)
+        finally:
+            service.streams -= 1
+
+
+_STREAM_HEADERS = {
+    "content-type": "text/event-stream; charset=utf-8",
+    "cache-control": "no-store",
+    "x-accel-buffering": "no",  # a proxy that gathers an answer would make a stream a page
+}
+
+
+def named(scope: Scope) -> tuple[str, str]:
+    """The conversation that a path names, and what is asked of it. Raises `UnknownError`.
+
+    A name is one part of the path, URL-encoded, so that it may hold any text, `/` too. Only the
+    path as it came still tells a `/` of a name from one of the path.
+    """
+    rest: str = scope["path_params"]["rest"]
+    whole: bytes = scope.get("raw_path") or b""
+    at = whole.find(_MARK)
+    while at >= 0:
+        part = whole[at + len(_MARK) :]
+        try:
+            if unquote(part.decode("ascii"), errors="strict") == rest:
+                return _split(part.decode("ascii"))
+        except UnicodeDecodeError:
+            break
+        at = whole.find(_MARK, at + 1)
+    raise unknown()
+
+
+def _split(part: str) -> tuple[str, str]:
+    name, slash, action = part.partition("/")
+    conversation = unquote(name)
+    if not conversation or (slash and not action):
+        raise unknown()
+    return conversation, unquote(action)
+
+
+def unknown() -> UnknownError:
+    return UnknownError("there is no such conversation")
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    return {name: getattr(entry, name) for name in entry.__struct_fields__}
