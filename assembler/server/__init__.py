@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from assembler.server.app import ServerApp, create_app
 from assembler.server.files import FilesSource
+from assembler.server.inspecting.travels import Inspecting, recordings_of
 from assembler.server.limits import ServerLimits
 from assembler.server.sources import (
     Entry,
@@ -23,6 +24,7 @@ from assembler.server.stored import StoreSource
 __all__ = [
     "Entry",
     "FilesSource",
+    "Inspecting",
     "Listing",
     "Opened",
     "ServerApp",
@@ -32,4 +34,5 @@ __all__ = [
     "UnknownError",
     "Writer",
     "create_app",
+    "recordings_of",
 ]

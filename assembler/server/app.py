@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
 
 from assembler.server.guard import LOOPBACK, Guard
+from assembler.server.inspecting.travels import Inspecting
 from assembler.server.inspector import inspector_routes
 from assembler.server.limits import ServerLimits
 from assembler.server.openapi import description_route
@@ -28,11 +29,17 @@ class ServerApp:
     closes what it has opened. Served alone it does so when the server stops.
     """
 
-    def __init__(self, service: Service, guard: Guard) -> None:
+    def __init__(
+        self, service: Service, guard: Guard, inspecting: Inspecting | None = None
+    ) -> None:
         self.service = service
         self._app = guard
         guard.app = Starlette(
-            routes=[*service.routes(), description_route(service), *inspector_routes(service)]
+            routes=[
+                *service.routes(),
+                description_route(service),
+                *inspector_routes(service, inspecting),
+            ]
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -87,6 +94,7 @@ def create_app(  # noqa: PLR0913 - given by name
     hosts: tuple[str, ...] | None = LOOPBACK,
     origins: tuple[str, ...] = (),
     view: str | None = None,
+    inspecting: Inspecting | None = None,
 ) -> ServerApp:
     """An application that shows the conversations of `source`; the source stays its owner's.
 
@@ -94,7 +102,9 @@ def create_app(  # noqa: PLR0913 - given by name
     or write (`POST`) a conversation; what it may not is unknown to it, and in no list. `token`:
     whoever asks must have it. `hosts` are the names under which it answers (None: any, for a
     framework that looks at them itself); `origins` those of other pages that may read it. `view` is
-    what is shown unless asked; the first of the source when left out.
+    what is shown unless asked; the first of the source when left out. `inspecting` opens the past
+    and the inside of conversations to the page, raw events too; without it the page shows what
+    every client sees.
     """
     service = Service(source, limits or ServerLimits(), authorize, view)
-    return ServerApp(service, Guard(token, hosts, origins))
+    return ServerApp(service, Guard(token, hosts, origins), inspecting)

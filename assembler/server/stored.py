@@ -64,6 +64,10 @@ class StoreSource(Source):
         self._search_scanned_max = search_scanned_max
 
     @property
+    def hub(self) -> Hub:
+        return self._hub
+
+    @property
     def views(self) -> Sequence[str]:
         return self._views
 

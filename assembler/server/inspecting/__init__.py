@@ -2,5 +2,5 @@
 
 Read from `tracks` (a value over time), `facts` and `shown` (what was held and what was shown at
 each moment), `travel` (all of it, made in one pass over a recording), `behind` (one Node) and
-`routes`. Only `routes` knows HTTP.
+`travels` (those of an application). Nothing here knows HTTP.
 """

@@ -19,7 +19,7 @@ from assembler.engine.assembler import Assembler
 from assembler.engine.definition import Match, Node
 from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, pair
-from assembler.engine.values import Text
+from assembler.engine.values import Text, same
 from assembler.recordings.matching import short
 from assembler.server.inspecting.travel import Travel
 
@@ -37,7 +37,7 @@ class Behind:
     for, so that looking at its Nodes one after another makes it once. For any number of threads."""
 
     def __init__(self, travel: Travel) -> None:
-        self._travel = travel
+        self.travel = self._travel = travel
         self._kept: tuple[int, str, Assembler] | None = None
         self._lock = threading.Lock()
 
@@ -120,16 +120,24 @@ def _differences(old: Node | None, new: Node | None) -> list[dict[str, Any]]:
     if old.position != new.position:
         before, after = (str(list(node.anchor)) for node in (old, new))
         found.append({"name": "anchor", "before": before, "after": after})
-    for name in dict.fromkeys([*old.data, *new.data]):
-        before, after = old.data.get(name), new.data.get(name)
+    found += _fields(old.data, new.data, "")
+    return found[:_FIELDS_MAX]
+
+
+def _fields(old: Mapping[str, Any], new: Mapping[str, Any], within: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = []
+    for name in dict.fromkeys([*old, *new]):
+        before, after, path = old.get(name), new.get(name), within + name
         if before is after:
             continue
         grew = _growth(before, after)
         if grew is not None:
-            found += [{"name": name, "grew": grew}] if grew else []
-        else:
-            found.append({"name": name, "before": short(before), "after": short(after)})
-    return found[:_FIELDS_MAX]
+            found += [{"name": path, "grew": grew}] if grew else []
+        elif isinstance(before, Mapping) and isinstance(after, Mapping) and not within:
+            found += _fields(before, after, f"{path}.")
+        elif not same(before, after):
+            found.append({"name": path, "before": short(before), "after": short(after)})
+    return found
 
 
 def _growth(before: Any, after: Any) -> int | None:
@@ -191,9 +199,7 @@ def told(value: Any, depth: int = 0) -> Any:
         names = [field.name for field in attrs.fields(type(value))]
         return {name: told(getattr(value, name), depth + 1) for name in names}
     if isinstance(value, msgspec.Struct):
-        return {
-            name: told(getattr(value, name), depth + 1) for name in value.__struct_fields__
-        }
+        return {name: told(getattr(value, name), depth + 1) for name in value.__struct_fields__}
     if isinstance(value, Mapping):
         return {str(name): told(each, depth + 1) for name, each in value.items()}
     if isinstance(value, (tuple, list, set, frozenset)):

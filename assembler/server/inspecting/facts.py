@@ -42,9 +42,7 @@ class _Held:
     def at(self, moment: int) -> Iterable[Delta]:
         if self.gone is not None and self.gone <= moment:
             return ()
-        return (
-            delta for delta, came in zip(self.deltas, self.came, strict=True) if came <= moment
-        )
+        return (delta for delta, came in zip(self.deltas, self.came, strict=True) if came <= moment)
 
 
 class FactsTrack:
@@ -81,7 +79,8 @@ class FactsTrack:
         """Whether events were read again: then the first or the last of them is another object."""
         both = [seq for seq in (known.start, now.first, known.stop - 1, now.last) if seq in known]
         return any(
-            (event := assembler.event(seq)) is not None and event is not self._events[seq].values[-1]
+            (event := assembler.event(seq)) is not None
+            and event is not self._events[seq].values[-1]
             for seq in both
             if seq is not None
         )

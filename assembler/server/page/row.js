@@ -18,7 +18,7 @@ export class Row extends Component {
     const { id, position, total, selected, current, depth, hit, odd, act } = props;
     const said = props.group ? null : present(props.node);
     const kind = props.group ? "head" : said.layout;
-    const name = ["row", kind, said && said.tone ? `of-${said.tone}` : "", depth ? "inside" : "", selected ? "selected" : "", hit ? "hit" : "", odd ? "odd" : ""];
+    const name = ["row", kind === "row" ? "as-line" : kind, said && said.tone ? `of-${said.tone}` : "", depth ? "inside" : "", selected ? "selected" : "", hit ? "hit" : "", odd ? "odd" : ""];
     return html`<article class=${name.filter(Boolean).join(" ")} data-key=${id} tabindex=${selected ? "0" : "-1"}
       aria-posinset=${position} aria-setsize=${total} aria-label=${label(props, said)} aria-current=${current ? "true" : null}
       onClick=${() => act.select(id)} onDblClick=${() => act.open(id)}>
