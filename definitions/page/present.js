@@ -112,7 +112,11 @@ function call(data) {
 // Arguments as what they mean: a change, a file, a command; the rest as fields.
 function written(data) {
   const given = data.arguments;
-  if (given === null || given === undefined) return data.arguments_text ? [{ is: "code", text: data.arguments_text, name: "arguments, not parsed" }] : [];
+  if (given === null || given === undefined) {
+    if (!data.arguments_text) return [];
+    const early = data.stage === "preparing";
+    return [{ is: "code", text: early ? unescaped(data.arguments_text) : data.arguments_text, name: early ? "arguments so far" : "arguments as they came" }];
+  }
   if (typeof given !== "object" || Array.isArray(given)) return [{ is: "fields", value: given }];
   const left = { ...given };
   const take = (names, test = (value) => typeof value === "string") => {

@@ -54,6 +54,7 @@ class App extends Component {
   }
 
   async componentDidMount() {
+    window.assembler = this; // for who looks into it from the console
     this.dress(this.state.theme);
     document.addEventListener("keydown", this.key);
     window.addEventListener("hashchange", () => this.address());
@@ -542,7 +543,7 @@ class App extends Component {
   keys = {
     j: () => this.step(1), k: () => this.step(-1), ArrowDown: () => this.step(1), ArrowUp: () => this.step(-1),
     g: () => { const rows = this.rows(); if (rows.length) this.select(rows[0].key, { focus: true }); },
-    G: () => { const rows = this.rows(); if (rows.length) { this.list.current.toEnd(); this.select(rows.at(-1).key, { focus: true }); } },
+    G: () => { const rows = this.rows(); if (rows.length) { this.list.current?.toEnd(); this.select(rows.at(-1).key, { focus: true }); } },
     Enter: () => this.openDetail(), o: () => this.more1(), " ": () => this.more1(),
     "/": () => { this.find.current?.focus(); this.find.current?.select(); }, n: () => this.toHit(1), N: () => this.toHit(-1),
     c: () => this.setState({ sidebar: true }, () => this.searching.current?.focus()),
@@ -704,10 +705,4 @@ function decoded(text) {
   try { return decodeURIComponent(text); } catch { return text; }
 }
 
-export function start(place) {
-  let app;
-  render(html`<${App} ref=${(made) => (app = made)} />`, place);
-  return app;
-}
-
-window.assembler = start(document.getElementById("app"));
+render(html`<${App} />`, document.getElementById("app"));

@@ -18,7 +18,7 @@ export class Row extends Component {
     const { id, position, total, selected, current, depth, hit, odd, act } = props;
     const said = props.group ? null : present(props.node);
     const kind = props.group ? "head" : said.layout;
-    const name = ["row", kind === "row" ? "as-line" : kind, said && said.tone ? `of-${said.tone}` : "", depth ? "inside" : "", selected ? "selected" : "", hit ? "hit" : "", odd ? "odd" : ""];
+    const name = ["row", kind === "row" ? "as-line" : kind, said && said.tone ? `of-${said.tone}` : "", depth ? "inside" : "", selected ? "selected" : "", hit ? "hit" : "", odd ? "odd" : "", said && said.layout === "said" && said.stage === "running" ? "writing" : ""];
     return html`<article class=${name.filter(Boolean).join(" ")} data-key=${id} tabindex=${selected ? "0" : "-1"}
       aria-posinset=${position} aria-setsize=${total} aria-label=${label(props, said)} aria-current=${current ? "true" : null}
       onClick=${() => act.select(id)} onDblClick=${() => act.open(id)}>
@@ -54,7 +54,7 @@ const LAYOUTS = {
     const over = ["", "settled", "done", "completed"].includes(said.stage);
     return html`<div class="who"><span>${line(said.who || said.title, 60)}</span>${!over && html`<${Stage} stage=${said.stage} />`}
       ${said.note && html`<span class="aside">${said.note}</span>`}</div>
-      <div class="body"><${Parts} parts=${said.parts()} />${said.stage === "running" && html`<span class="caret" aria-hidden="true"></span>`}</div>`;
+      <div class="body"><${Parts} parts=${said.parts()} /></div>`;
   },
   row({ node, opened, act }, said) {
     const can = said.opens !== false;
