@@ -12,6 +12,7 @@ from assembler.server.files import FilesSource
 from assembler.server.inspecting.travels import Inspecting, recordings_of
 from assembler.server.limits import ServerLimits
 from assembler.server.sources import (
+    BusyError,
     Entry,
     Listing,
     Opened,
@@ -22,6 +23,7 @@ from assembler.server.sources import (
 from assembler.server.stored import StoreSource
 
 __all__ = [
+    "BusyError",
     "Entry",
     "FilesSource",
     "Inspecting",

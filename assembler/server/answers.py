@@ -22,7 +22,7 @@ from assembler.engine.errors import (
     LimitError,
 )
 from assembler.server.limits import ServerLimits, natural
-from assembler.server.sources import UnknownError
+from assembler.server.sources import BusyError, UnknownError
 from assembler.stores import StoreError
 
 __all__ = [
@@ -56,6 +56,7 @@ _CODES = {
 }
 _STATUSES: tuple[tuple[type[AssemblerError], int], ...] = (
     (UnknownError, 404),
+    (BusyError, 503),
     (ConflictError, 409),
     (GapError, 409),
     (InputError, 400),

@@ -9,8 +9,12 @@ from types import TracebackType
 from typing import Self
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from assembler.server.answers import refusal
 from assembler.server.guard import LOOPBACK, Guard
 from assembler.server.inspecting.travels import Inspecting
 from assembler.server.inspector import inspector_routes
@@ -34,13 +38,15 @@ class ServerApp:
     ) -> None:
         self.service = service
         self._app = guard
-        guard.app = Starlette(
+        inner = guard.app = Starlette(
             routes=[
                 *service.routes(),
                 description_route(service),
                 *inspector_routes(service, inspecting),
-            ]
+            ],
+            exception_handlers={HTTPException: _no_route},
         )
+        inner.router.redirect_slashes = False  # there is one address for each thing
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -83,6 +89,11 @@ class ServerApp:
     def statistics(self) -> dict[str, int]:
         """Counts for an operator: open `rooms`, those who read (`readers`), `streams`."""
         return self.service.statistics()
+
+
+async def _no_route(_: Request, error: Exception) -> Response:
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    return refusal(status, "there is nothing here that answers to this method")
 
 
 def create_app(  # noqa: PLR0913 - given by name

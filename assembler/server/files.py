@@ -10,7 +10,7 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 from msgspec import Struct
 
 from assembler.engine.definition import Definition, GroupDefinition
-from assembler.engine.errors import AssemblerError, InputError
+from assembler.engine.errors import AssemblerError, InputError, LimitError, RecordingError
 from assembler.live import Publisher, Subscription
 from assembler.recordings import Operation, Recording, Run
 from assembler.recordings.arriving import Facts
@@ -33,6 +33,8 @@ __all__ = ["FilesSource", "Replayed"]
 _PAGE_EVENTS = 200
 _RECORDINGS_MAX = 1_000_000
 """Of one file."""
+_ENDINGS = (".json", ".jsonl", ".ndjson", ".sse", ".txt")
+"""Files of a folder that end otherwise are no conversation; what these are, their content says."""
 
 
 class _File(Struct, frozen=True):
@@ -158,12 +160,12 @@ class FilesSource(Source):
     def _learned(self, file: _File) -> tuple[Entry, ...]:
         entries: list[Entry] = []
         try:
-            for number, recording in enumerate(read_any(file.path), 1):
-                entries.append(_entry(_called(file.name, number), recording))
+            with _naming(str(file.path), file.name):
+                for number, recording in enumerate(read_any(file.path), 1):
+                    entries.append(_entry(_called(file.name, number), recording))
         except AssemblerError as fault:
             name = _called(file.name, len(entries) + 1)
-            said = str(fault).replace(str(file.path), file.name)
-            entries.append(Entry(name, last_time=file.modified // 1_000_000, fault=said))
+            entries.append(Entry(name, last_time=file.modified // 1_000_000, fault=str(fault)))
         return tuple(entries)
 
     # -- one conversation ----------------------------------------------------------------
@@ -179,10 +181,12 @@ class FilesSource(Source):
             replayed.publisher.close()
 
     def _played(self, conversation: str) -> Run:
-        run = Run(self.recording(conversation), self._definitions)
-        for operation in run.recording.operations:
-            if not is_expectation(operation):
-                run.do(operation)
+        recording = self.recording(conversation)
+        run = Run(recording, self._definitions)
+        with _naming(recording.source, conversation):
+            for operation in recording.operations:
+                if not is_expectation(operation):
+                    run.do(operation)
         return run
 
     def recording(self, conversation: str) -> Recording:
@@ -194,9 +198,10 @@ class FilesSource(Source):
         name, number = self._found(conversation)
         for file in self._files():
             if file.name == name:
-                recording = next(islice(read_any(file.path), number - 1, None), None)
-                if recording is not None:
-                    return _runnable(recording)
+                with _naming(str(file.path), name):
+                    recording = next(islice(read_any(file.path), number - 1, None), None)
+                    if recording is not None:
+                        return _runnable(recording)
         raise UnknownError("there is no such conversation")
 
     def _found(self, conversation: str) -> tuple[str, int]:
@@ -209,6 +214,15 @@ class FilesSource(Source):
         """Let the threads go. Nothing else is held."""
         for worker in (self._lister, self._opener):
             worker.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def _naming(path: str, name: str) -> Iterator[None]:
+    """What is wrong with a file is said under the name by which it was asked for."""
+    try:
+        yield
+    except (RecordingError, InputError, LimitError) as fault:
+        raise type(fault)(str(fault).replace(path, name)) from None
 
 
 def _files_of(path: Path) -> Iterable[_File]:
@@ -228,7 +242,7 @@ def _files_of(path: Path) -> Iterable[_File]:
 def _seen(folders: list[str], names: list[str]) -> list[str]:
     """The names that are looked at; folders that are not are taken out of the walk."""
     folders[:] = sorted(name for name in folders if not name.startswith("."))
-    return [name for name in names if name.endswith((".jsonl", ".json", ".ndjson", ".sse"))]
+    return [name for name in names if name.endswith(_ENDINGS) and not name.startswith(".")]
 
 
 def _file(path: Path, name: str) -> _File | None:

@@ -15,6 +15,7 @@ from assembler import __version__
 from assembler.server.answers import answer
 from assembler.server.routes import Service
 from assembler.server.schemas import schemas
+from assembler.server.sources import BEFORE
 
 __all__ = ["describe", "description_route"]
 
@@ -52,7 +53,11 @@ def _paths(service: Service) -> dict[str, Any]:
                 "The conversations that may be seen, the newest first",
                 "Listing",
                 _query("search", _text(limits.search_characters_max), "in the name or the title"),
-                _query("before", _text(), "the `next` of the list that this one goes on from"),
+                _query(
+                    "before",
+                    _text(pattern=BEFORE),
+                    "the `next` of the list that this one goes on from",
+                ),
                 _query("limit", _number(limits.list_conversations_max), "at most so many"),
                 refusals=(400,),
             )

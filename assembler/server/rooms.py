@@ -15,10 +15,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from assembler.engine.errors import AssemblerError, LimitError
+from assembler.engine.errors import AssemblerError
 from assembler.live import SharedPatch
 from assembler.server.limits import ServerLimits, natural
-from assembler.server.sources import Opened, Source
+from assembler.server.sources import BusyError, Opened, Source
 
 __all__ = ["PatchLog", "Room", "Rooms"]
 
@@ -196,7 +196,7 @@ class Rooms:
     async def enter(self, conversation: str) -> AsyncIterator[Room]:
         """The Room of a conversation, which stays open while the block lasts.
 
-        Raises what opening raises, and `LimitError` when too many are open.
+        Raises what opening raises, and `BusyError` when too many are open.
         """
         room = self._room(conversation)
         room.readers += 1
@@ -214,7 +214,7 @@ class Rooms:
         if room is not None and not room.over:
             return room
         if len(self._rooms) >= self._limits.rooms_max and not self._make_room():
-            raise LimitError(f"more than rooms_max = {self._limits.rooms_max} are open")
+            raise BusyError(f"more than rooms_max = {self._limits.rooms_max} are open")
         room = self._rooms[conversation] = Room(conversation, self._source, self._limits)
         self._ending.add(room.task)
         room.task.add_done_callback(self._ending.discard)

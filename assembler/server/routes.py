@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import unquote
 
+from msgspec.structs import asdict
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -35,6 +37,8 @@ _CHARACTERS_MAX = 1_000
 """Of a name of a view, a cursor, a place in a list."""
 _LIST_USUAL = 50
 _MARK = b"/conversations/"
+_BELOW = re.compile(r"^/conversations/(?P<rest>.*)\Z", re.DOTALL)
+"""A name may have line ends, which the usual expression stops at."""
 
 
 class Service:
@@ -68,14 +72,14 @@ class Service:
 
     def routes(self) -> list[BaseRoute]:
         """The routes, below whatever prefix."""
+        below = Route(
+            "/conversations/{rest:path}", explained(self._conversation), methods=["GET", "POST"]
+        )
+        below.path_regex = _BELOW
         return [
             Route("/health", explained(self._health), methods=["GET"]),
             Route("/conversations", explained(self._list), methods=["GET"]),
-            Route(
-                "/conversations/{rest:path}",
-                explained(self._conversation),
-                methods=["GET", "POST"],
-            ),
+            below,
         ]
 
     # -- lists ---------------------------------------------------------------------------
@@ -185,7 +189,9 @@ class Service:
     async def _append(self, request: Request, conversation: str) -> Response:
         writer = self._writer()
         asked = await body(request, wire.Appending, self.limits)
-        events = await writer.append(conversation, asked.drafts, asked.expected_seq)
+        events = await writer.append(
+            conversation, [asdict(each) for each in asked.drafts], asked.expected_seq
+        )
         return answer({"events": list(events)})
 
     async def _emit(self, request: Request, conversation: str) -> Response:
@@ -194,7 +200,7 @@ class Service:
         if len(asked.deltas) > self.limits.emit_deltas_max:
             most = self.limits.emit_deltas_max
             raise LimitError(f"deltas: expected at most emit_deltas_max = {most}")
-        await writer.emit(conversation, [as_delta(each) for each in asked.deltas])
+        await writer.emit(conversation, [as_delta(asdict(each)) for each in asked.deltas])
         return answer({"taken": len(asked.deltas)})
 
     async def _settle(self, request: Request, conversation: str) -> Response:

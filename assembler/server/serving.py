@@ -76,7 +76,7 @@ class _Server(uvicorn.Server):
 async def serve(
     app: ServerApp, at: socket.socket, ready: Callable[[], None] = lambda: None
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM; `ready` is called when it answers.
+    """Serve until Ctrl-C, SIGTERM or cancellation; `ready` is called when it answers.
 
     Access is told to the log `assembler.server`, without what was asked for behind a `?`.
     """
@@ -91,8 +91,10 @@ async def serve(
         ws="none",
     )
     server = _Server(app, config, ready)
+    running = asyncio.ensure_future(server.serve(sockets=[at]))
     try:
-        await server.serve(sockets=[at])
+        await asyncio.shield(running)
     except asyncio.CancelledError:
         server.should_exit = True
+        await running
         raise

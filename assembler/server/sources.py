@@ -13,19 +13,35 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from assembler.engine.errors import AssemblerError, InputError
+from assembler.engine.errors import AssemblerError, InputError, LimitError
 from assembler.engine.events import Delta, Draft, Event, Outcome
 from assembler.live import Subscription
 from assembler.server.limits import natural
 
-__all__ = ["Entry", "Listing", "Opened", "Place", "Source", "UnknownError", "Writer", "matches"]
+__all__ = [
+    "BusyError",
+    "Entry",
+    "Listing",
+    "Opened",
+    "Place",
+    "Source",
+    "UnknownError",
+    "Writer",
+    "matches",
+]
 
 _TIME_MAX = 2**63
+BEFORE = r"^-?[0-9]{1,18}\.[0-9]{1,9}$"
+"""What a `before` looks like, for who describes it."""
 _PASSED_MAX = 2**31
 
 
 class UnknownError(AssemblerError):
     """There is no such conversation, or none that may be seen."""
+
+
+class BusyError(LimitError):
+    """Too much is going on already: later it may be done."""
 
 
 class Entry(Struct, frozen=True):

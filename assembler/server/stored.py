@@ -16,11 +16,20 @@ from typing import Any
 from msgspec.structs import replace
 
 from assembler.engine.definition import Definition, GroupDefinition
-from assembler.engine.errors import AssemblerError
+from assembler.engine.errors import AssemblerError, LimitError
 from assembler.engine.events import Delta, Draft, Event, Outcome, as_draft
 from assembler.live import Hub, Session, wall_clock
 from assembler.recordings.running import views_of
-from assembler.server.sources import Entry, Listing, Place, Source, UnknownError, Writer, matches
+from assembler.server.sources import (
+    BusyError,
+    Entry,
+    Listing,
+    Place,
+    Source,
+    UnknownError,
+    Writer,
+    matches,
+)
 from assembler.stores import Listed, SQLiteStore
 
 __all__ = ["StoreSource", "database"]
@@ -131,7 +140,7 @@ class StoreSource(Source):
     @asynccontextmanager
     async def open(self, conversation: str) -> AsyncGenerator[Session]:
         async with AsyncExitStack() as stack:
-            session = await stack.enter_async_context(self._hub.use(conversation))
+            session = await _used(self._hub, conversation, stack)
             if not session.last and not self._empty:
                 raise UnknownError("there is no such conversation")
             if self._poll_ms is not None:
@@ -143,6 +152,13 @@ class StoreSource(Source):
         """Let go of what remote writers hold. Before the Hub is closed."""
         if self._writer is not None:
             await self._writer.aclose()
+
+
+async def _used(hub: Hub, conversation: str, stack: AsyncExitStack) -> Session:
+    try:
+        return await stack.enter_async_context(hub.use(conversation))
+    except LimitError as error:
+        raise BusyError(str(error)) from None
 
 
 async def _poll(session: Session, seconds: float) -> None:
@@ -216,7 +232,7 @@ class _HubWriter(Writer):
         presence = self._present.get(conversation)
         if presence is None:
             stack = AsyncExitStack()
-            session = await stack.enter_async_context(self._hub.use(conversation))
+            session = await _used(self._hub, conversation, stack)
             presence = self._present.get(conversation)
             if presence is None:
                 presence = self._present[conversation] = _Presence(session, stack)
@@ -241,19 +257,15 @@ class _HubWriter(Writer):
     def _leave(self, conversation: str) -> None:
         """The writer is done, or it is taken for dead: what it left open goes."""
         presence = self._present.pop(conversation)
-        task = asyncio.ensure_future(self._left(presence))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    @staticmethod
-    async def _left(presence: _Presence) -> None:
         if presence.handle is not None:
             presence.handle.cancel()
-        async with presence.stack:
-            with contextlib.suppress(AssemblerError):  # the Hub is closed: nobody follows
-                for attempt in presence.attempts:
-                    presence.session.receive_settlement(attempt, Outcome.INTERRUPTED)
-                presence.session.elsewhere = presence.before
+        with contextlib.suppress(AssemblerError):  # the Hub is closed: nobody follows
+            for attempt in presence.attempts:
+                presence.session.receive_settlement(attempt, Outcome.INTERRUPTED)
+            presence.session.elsewhere = presence.before
+        task = asyncio.ensure_future(presence.stack.aclose())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     async def aclose(self) -> None:
         for conversation in tuple(self._present):

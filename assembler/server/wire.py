@@ -12,8 +12,15 @@ from typing import Annotated, Any, Literal
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 Json = dict[str, Any]
-Milliseconds = Annotated[int, Meta(description="milliseconds since the Unix epoch")]
-Seq = Annotated[int, Meta(ge=0, description="the number of an event, counted from 1; 0: none")]
+Name = Annotated[str, Meta(min_length=1)]
+Whole = Annotated[int, Meta(gt=-(2**53), lt=2**53)]
+Counted = Annotated[int, Meta(ge=0, lt=2**53)]
+Milliseconds = Annotated[
+    int, Meta(gt=-(2**53), lt=2**53, description="milliseconds since the Unix epoch")
+]
+Seq = Annotated[
+    int, Meta(ge=0, lt=2**53, description="the number of an event, counted from 1; 0: none")
+]
 
 
 class Node(Struct, forbid_unknown_fields=True):
@@ -159,11 +166,11 @@ class Older(Struct, forbid_unknown_fields=True):
 class Draft(Struct, forbid_unknown_fields=True):
     """An event that has no number yet."""
 
-    type: Annotated[str, Meta(min_length=1)]
+    type: Name
     data: Json = {}
     time: Milliseconds = 0
-    id: str | None = None
-    v: Annotated[int, Meta(ge=1)] = 1
+    id: Name | None = None
+    v: Annotated[int, Meta(ge=1, lt=2**53)] = 1
 
 
 class Event(Struct):
@@ -180,22 +187,22 @@ class Event(Struct):
 class Delta(Struct, forbid_unknown_fields=True):
     """A transient piece of one attempt."""
 
-    attempt: Annotated[str, Meta(min_length=1)]
-    turn: int
-    step: int
-    type: Annotated[str, Meta(min_length=1)]
+    attempt: Name
+    turn: Whole
+    step: Whole
+    type: Name
     data: Json = {}
-    number: Annotated[int, Meta(ge=0)] = 1
-    ordinal: Annotated[int, Meta(ge=0)] = 0
+    number: Counted = 1
+    ordinal: Counted = 0
     after: Seq = 0
-    index: Annotated[int, Meta(ge=1)] = 1
+    index: Annotated[int, Meta(ge=1, lt=2**32)] = 1
     time: Milliseconds = 0
 
 
 class Appending(Struct, forbid_unknown_fields=True):
     """Drafts to be stored behind event `expected_seq`, all or none."""
 
-    drafts: list[Json]
+    drafts: list[Draft]
     expected_seq: Seq
 
 
@@ -208,13 +215,13 @@ class Appended(Struct, forbid_unknown_fields=True):
 class Emitting(Struct, forbid_unknown_fields=True):
     """Deltas to be shown."""
 
-    deltas: list[Json]
+    deltas: list[Delta]
 
 
 class Settling(Struct, forbid_unknown_fields=True):
     """How an attempt ended."""
 
-    attempt: Annotated[str, Meta(min_length=1)]
+    attempt: Name
     outcome: Literal["completed", "failed", "interrupted", "abandoned"]
 
 
