@@ -110,7 +110,7 @@ class _Looking:
             raise unknown()
         return await self._actions[action](request, conversation)
 
-    async def _moments(self, request: Request, conversation: str) -> Response:
+    async def _moments(self, _: Request, conversation: str) -> Response:
         """Every moment: `[op, type, text, time, marks]`, the first before anything happened."""
         travel = (await self._travels.newest(conversation)).travel
         moments = [

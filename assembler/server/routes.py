@@ -240,7 +240,7 @@ _STREAM_HEADERS = {
 
 
 def named(scope: Scope, mark: bytes = _MARK) -> tuple[str, str]:
-    """The conversation that a path names behind `mark`, and what is asked of it. Raises `UnknownError`.
+    """The conversation that a path names behind `mark`, and what is asked of it.
 
     A name is one part of the path, URL-encoded, so that it may hold any text, `/` too. Only the
     path as it came still tells a `/` of a name from one of the path.

@@ -19,7 +19,7 @@ from assembler.engine.assembler import Assembler
 from assembler.engine.definition import Match, Node
 from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, pair
-from assembler.engine.values import Text, same
+from assembler.engine.values import Object, Text, same
 from assembler.recordings.matching import short
 from assembler.server.inspecting.travel import Travel
 
@@ -195,6 +195,8 @@ def told(value: Any, depth: int = 0) -> Any:
         return value
     if depth > _DEPTH_MAX:
         return "…"
+    if isinstance(value, (Object, Text)):
+        return plain(value)
     if attrs.has(type(value)):
         names = [field.name for field in attrs.fields(type(value))]
         return {name: told(getattr(value, name), depth + 1) for name in names}

@@ -90,7 +90,7 @@ class ShownTrack:
     # -- reading -------------------------------------------------------------------------
 
     def snapshot(self, moment: int) -> Snapshot:
-        """All that it showed; its revision is the moment. O(n log n) in all Nodes there ever were."""
+        """All that it showed; its revision is the moment. O(n log n) in all Nodes ever."""
         nodes = tuple(node for _, _, node in self._standing(moment))
         groups = self._groups_at(moment, {node.key: at for at, node in enumerate(nodes)})
         return Snapshot(self.name, moment, nodes, tuple(groups), *self._rest.at(moment))
@@ -114,11 +114,8 @@ class ShownTrack:
                 ops.append(RemoveGroup(key))
             elif new is not None and new is not old:
                 ops.append(PutGroup(new))
-        extra: dict[str, Any] = {}
-        old_rest, new_rest = self._rest.at(before), self._rest.at(after)
-        for name, old_value, new_value in zip(_REST, old_rest, new_rest, strict=True):
-            if old_value != new_value:
-                extra[name] = new_value
+        rests = zip(_REST, self._rest.at(before), self._rest.at(after), strict=True)
+        extra: dict[str, Any] = {name: new for name, old, new in rests if old != new}
         return Patch(self.name, before, after, tuple(ops), **extra)
 
     def changed(self, key: str, moment: int) -> list[tuple[int, Node | None]]:
@@ -155,7 +152,7 @@ class ShownTrack:
     def _order(self, moment: int) -> list[Spot]:
         return [(position, key) for position, key, _ in self._standing(moment)]
 
-    def _standing(self, moment: int) -> list[tuple[int, str, Node]]:
+    def _standing(self, moment: int) -> Sequence[tuple[int, str, Node]]:
         """What stood there, in order."""
         found = [
             (node.position, key, node)

@@ -26,7 +26,7 @@ class Track(Generic[T]):
         self.values: list[T] = [first]
 
     def put(self, moment: int, value: T) -> bool:
-        """It is `value` from `moment` on (the newest one so far); whether that is a change. O(1)."""
+        """It is `value` from `moment` on (the newest so far); whether that is a change. O(1)."""
         if value is self.values[-1]:
             return False
         if self.moments[-1] == moment:

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from assembler.engine.definition import Anomaly, Definition, GroupDefinition
 from assembler.engine.errors import InputError, LimitError, RecordingError
-from assembler.engine.events import Event, Outcome
+from assembler.engine.events import Event, Item, Outcome
 from assembler.engine.patches import Patch, Snapshot
 from assembler.plugins import operations
 from assembler.recordings import Operation, Recording, Run
@@ -167,7 +167,7 @@ class Travel:
     def _moment(self, operation: Operation) -> Moment:
         news = self._flushed
         events = [event for each in news for event in each.events]
-        items = [*events, *(delta for each in news for delta in each.deltas)]
+        items: list[Item] = [*events, *(delta for each in news for delta in each.deltas)]
         gone = [name for each in news for name in each.gone]
         lost = [name for name in gone if name not in self._run.completed]
         type_, text = (items[0].type, _short(items[0].data)) if items else ("", _said(operation))

@@ -27,7 +27,7 @@ _NO_MARKS: Mapping[str, str] = {}
 class Inspecting(Struct, frozen=True):
     """What lets people look into conversations: raw events, Nodes at every moment, States.
 
-    `recording(conversation)` gives what happened in one (`recordings_of`); it raises `UnknownError`.
+    `recording(conversation)` gives what happened in one (`recordings_of`); raises `UnknownError`.
     `definitions` make its Nodes again: where others redact, give the redacted ones, and know that
     the events behind a Node are shown as they are. `marks` says which event types get which mark on
     the timeline; `module` is the JavaScript module that says how Nodes read. The newest
