@@ -18,6 +18,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
+from assembler.engine.errors import LimitError
 from assembler.server.answers import Refused, answer, explained, text
 from assembler.server.inspecting.behind import Behind
 from assembler.server.inspecting.travels import Inspecting, Travels
@@ -111,12 +112,18 @@ class _Looking:
         return await self._actions[action](request, conversation)
 
     async def _moments(self, _: Request, conversation: str) -> Response:
-        """Every moment: `[op, type, text, time, marks]`, the first before anything happened."""
-        travel = (await self._travels.newest(conversation)).travel
+        """Every moment: `[op, type, text, time, marks]`, the first before anything happened.
+
+        None, and why, where there are too many.
+        """
+        try:
+            travel = (await self._travels.newest(conversation)).travel
+        except LimitError as fault:
+            return answer({"moments": [], "views": self._service.source.views, "fault": str(fault)})
         moments = [
             [each.op, each.type, each.text, each.time, each.marks] for each in travel.moments
         ]
-        return answer({"moments": moments, "views": travel.views})
+        return answer({"moments": moments, "views": travel.views, "fault": None})
 
     async def _at(self, request: Request, conversation: str) -> Response:
         """What a view showed at a moment: all of it, or what differs from the moment `from`.

@@ -26,7 +26,7 @@ from assembler.server.inspecting.shown import ShownTrack
 
 __all__ = ["ANOMALY", "FAULT", "MOMENTS_MAX", "WITHDRAWN", "Moment", "Travel", "recording_of"]
 
-MOMENTS_MAX = 20_000
+MOMENTS_MAX = 50_000
 """So many operations are travelled at most."""
 
 ANOMALY, WITHDRAWN, FAULT = "anomaly", "withdrawn", "fault"

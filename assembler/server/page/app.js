@@ -17,6 +17,7 @@ const KEYS = [
   ["[, ]", "one moment back, on"], ["{, }", "previous, next mark"], ["p", "play, pause"], ["s", "speed"], ["l", "now: leave the past"],
   ["f", "fold or open all groups"], ["t", "light, dark, as the system"], ["Esc", "close, leave"], ["?", "this help"],
 ];
+const ANYTIME = new Set(["c", "t", "?"]); // the keys that need no conversation
 const THEMES = ["auto", "light", "dark"];
 const SPOKEN_MS = 700;
 
@@ -39,7 +40,7 @@ class App extends Component {
       conversations: [], next: null, search: "", views: ["chat"], fault: "", listed: false,
       name: null, view: null, connected: "", model: null, version: 0,
       selected: null, opened: new Set(), folded: new Set(), detail: false, told: null, toldFault: "",
-      moments: null, marks: [], at: null, playing: false, speed: 1,
+      moments: null, marks: [], blind: "", at: null, playing: false, speed: 1,
       finding: "", hits: [], hit: 0, sidebar: false, help: false, theme: kept.get("theme", "auto"), status: "",
     };
     this.live = null; // the view as it is
@@ -157,7 +158,7 @@ class App extends Component {
     this.setState({
       name, view, connected: "opening", fault: "", selected: node, detail: !!node && window.innerWidth > 900, told: null, at: null, playing: false,
       sidebar: false, hits: [], finding: "", opened: new Set(),
-      ...(same ? {} : { moments: null, marks: [], folded: this.foldings }),
+      ...(same ? {} : { moments: null, marks: [], blind: "", folded: this.foldings }),
     });
     this.following = server.follow(name, view, {
       snapshot: (data) => this.loaded(name, JSON.parse(data)),
@@ -217,11 +218,12 @@ class App extends Component {
       const told = await server.moments(name);
       if (name !== this.state.name) return;
       const moments = told.moments.map(([op, type, text, time, marks]) => ({ op, type, text, time, marks }));
+      if (told.fault) return this.setState({ moments: null, marks: [], blind: told.fault });
       const marks = moments.flatMap((each, at) => each.marks.map((mark) => ({ at, mark })));
       this.due = pace(moments);
       const turning = this.turning;
       this.turning = null;
-      this.setState({ moments, marks }, () => turning !== null && turning !== undefined && this.travel(turning));
+      this.setState({ moments, marks, blind: "" }, () => turning !== null && turning !== undefined && this.travel(turning));
     } catch (fault) {
       if (name === this.state.name && fault.status !== 404) this.say(fault.message);
     }
@@ -358,11 +360,11 @@ class App extends Component {
 
   async look() {
     const { name, view, selected, at, detail } = this.state;
-    if (!detail || !selected || !this.model()?.nodes.has(selected)) return;
+    if (!detail || !selected || this.state.blind || !this.model()?.nodes.has(selected)) return;
     const asked = (this.looked = (this.looked || 0) + 1);
     try {
       const told = await server.behind(name, view, selected, at);
-      if (asked === this.looked) this.setState({ told, toldFault: "" });
+      if (asked === this.looked) this.setState({ told, toldAt: at, toldFault: "" });
     } catch (fault) {
       if (asked === this.looked) this.setState({ told: null, toldFault: fault.status === 404 ? "" : fault.message });
     }
@@ -535,7 +537,7 @@ class App extends Component {
     const onButton = event.target.matches?.("button, a, [role=tab], summary");
     if ((event.key === "Enter" || event.key === " ") && onButton) return;
     const does = this.keys[event.key];
-    if (!does) return;
+    if (!does || (!this.model() && !ANYTIME.has(event.key))) return;
     event.preventDefault();
     does();
   };
@@ -617,8 +619,9 @@ class App extends Component {
           <p>${state.listed ? "Choose a conversation." : "…"}</p><p class="none">Press <kbd>?</kbd> for the keys.</p></div>`}
         ${state.name && state.moments && state.moments.length > 1 ? html`<${Timeline} moments=${state.moments} marks=${state.marks} at=${state.at}
           speed=${state.speed} playing=${state.playing} theme=${state.theme} act=${this.act} />` : null}
+        ${state.blind ? html`<p class="blind">No timeline. ${line(state.blind, 200)}</p>` : null}
       </main>
-      ${detail ? html`<${Detail} node=${node} told=${state.told?.key === node.key ? state.told : null} fault=${state.toldFault} at=${state.at} act=${this.act} />` : null}
+      ${detail ? html`<${Detail} node=${node} told=${state.told?.key === node.key ? state.told : null} fault=${state.toldFault} stale=${state.toldAt !== state.at} at=${state.at} act=${this.act} />` : null}
       ${state.help ? this.help() : null}
       <div class="hidden" role="status" aria-live="polite">${state.status}</div>
       ${state.toast ? html`<div class="toast" aria-hidden="true">${line(state.toast, 200)}</div>` : null}
@@ -686,7 +689,7 @@ class App extends Component {
     const rows = this.rows();
     if (!rows.length) return html`<div class="nothing"><p class="none">${state.at === null ? "Nothing to show yet." : "Nothing was shown yet."}</p></div>`;
     const hitting = state.finding ? this.hitting : null;
-    const list = html`<${List} key=${`${state.name}/${state.view}`} ref=${this.list} rows=${rows} label="conversation" version=${state.version} onPlace=${this.place}
+    const list = html`<${List} key=${`${state.name}/${state.view}`} held=${this.list} rows=${rows} label="conversation" version=${state.version} onPlace=${this.place}
       row=${({ key, group, folded, depth }, at) => html`<${Row} key=${key} id=${key} node=${group ? null : model.nodes.get(key)} group=${group && model.groups.get(key)}
         folded=${folded} depth=${depth} position=${at + 1} total=${rows.length} selected=${key === state.selected}
         current=${key === state.selected && state.detail} opened=${state.opened.has(key)} hit=${hitting?.has(key)} act=${this.act} />`} />`;

@@ -15,11 +15,11 @@ export class Detail extends Component {
     this.state = { tab: "content" };
   }
 
-  render({ node, told, fault, act, at }, { tab }) {
+  render({ node, told, fault, stale, act }, { tab }) {
     const said = present(node);
     const tabs = told ? TABS : ["content", "json"];
     const shown = tabs.includes(tab) ? tab : "content";
-    return html`<aside class="detail" aria-label="details">
+    return html`<aside class=${"detail" + (told && stale ? " stale" : "")} aria-label="details">
       <header>
         <div class="names"><h2 dir="auto">${line(said.who || said.title, 80)}</h2><${Stage} stage=${said.stage} />
           <button class="plain" onClick=${act.shut} aria-label="close details" title="close  Esc"><${Icon} name="close" /></button></div>

@@ -22,11 +22,13 @@ export class List extends Component {
   }
 
   componentDidMount() {
+    this.props.held.current = this;
     this.resized.observe(this.scroller.current);
     this.measure();
   }
 
   componentWillUnmount() {
+    if (this.props.held.current === this) this.props.held.current = null;
     this.resized.disconnect();
   }
 
