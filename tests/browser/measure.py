@@ -20,7 +20,8 @@ STEP = {"turn": 1, "step": 1}
 
 FIRST_ROWS = """async () => {
   const text = JSON.stringify(await (await fetch(
-    "conversations/" + encodeURIComponent(assembler.state.name))).json().then((each) => each.snapshot));
+    "conversations/" + encodeURIComponent(assembler.state.name)
+  )).json().then((each) => each.snapshot));
   const median = (all) => all.sort((a, b) => a - b)[Math.floor(all.length / 2)];
   const parses = [], firsts = [];
   for (let again = 0; again < 15; again++) {
@@ -59,11 +60,13 @@ SEARCH = """async () => {
 SCRUB = """async () => {
   const times = [], last = assembler.state.moments.length - 1;
   const reached = () => new Promise((done) => {
-    const look = () => assembler.past && assembler.past.revision === assembler.target ? done() : setTimeout(look);
+    const there = () => assembler.past?.revision === assembler.target;
+    const look = () => there() ? done() : setTimeout(look);
     look();
   });
   for (let again = 0; again < 60; again++) {
-    const to = again % 2 ? Math.min(last, (assembler.target || 0) + 1) : Math.floor(Math.random() * last);
+    const next = Math.min(last, (assembler.target || 0) + 1);
+    const to = again % 2 ? next : Math.floor(Math.random() * last);
     const from = performance.now();
     assembler.travel(to);
     await reached();
@@ -158,7 +161,9 @@ def _memory(page: Any) -> None:
             if _ % 16 == 15:
                 page.wait_for_timeout(400)
                 sizes.append(used())
-        length = page.evaluate("[...assembler.live.nodes.values()].at(-1).data.blocks[0].text.length")
+        length = page.evaluate(
+            "[...assembler.live.nodes.values()].at(-1).data.blocks[0].text.length"
+        )
         rows = page.evaluate("document.querySelectorAll('*').length")
         print(
             f"64,000 deltas ({length / 1e6:.1f} M characters shown): heap after each quarter "

@@ -125,12 +125,12 @@ def conversation(turns: int, *, calls: int = 3, text: str = "Please look at it."
         lines += [appended("turn/start", turn=turn), spoken(f"m{turn}", f"{turn}: {text}")]
         lines.append(appended("step/start", **place))
         for nth in range(calls):
-            id = f"c{turn}.{nth}"
+            name = f"c{turn}.{nth}"
             arguments = json.dumps({"path": f"src/part_{turn}_{nth}.py"})
-            call = {**place, "call_id": id, "name": "read_file", "arguments": arguments}
+            call = {**place, "call_id": name, "name": "read_file", "arguments": arguments}
             result = [{"type": "text", "text": f"line {nth} of {turn}\n" * 8}]
             lines.append(appended("tool/call", **call))
-            lines.append(appended("tool/result", **place, call_id=id, content=result))
+            lines.append(appended("tool/result", **place, call_id=name, content=result))
         answer = [{"type": "text", "text": f"Done with {turn}."}]
         lines.append(appended("assistant/message", **place, message_id=f"a{turn}", content=answer))
         lines.append(appended("step/end", **place))

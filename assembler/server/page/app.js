@@ -253,12 +253,12 @@ class App extends Component {
     for (const key of model.order) {
       const group = inside.get(key);
       const head = heads.get(key);
-      if (head) rows.push({ key: head.key, group: head, folded: this.isFolded(head), likely: 36 });
+      if (head) rows.push({ key: head.key, group: head, folded: this.isFolded(head), kind: " head" });
       if (group && this.isFolded(group)) continue;
-      const layout = present(model.nodes.get(key)).layout;
-      rows.push({ key, depth: group ? 1 : 0, likely: layout === "said" ? 110 : 34 });
+      // How it reads is found out when it is seen.
+      rows.push({ key, depth: group ? 1 : 0, kind: model.nodes.get(key).kind });
     }
-    this.rowsOf = { model, shape: model.shape, folded, version, rows };
+    this.rowsOf = { model, shape: model.shape, folded, version, rows, inside };
     return rows;
   }
 
@@ -490,7 +490,8 @@ class App extends Component {
     if (!hits.length) return;
     const next = at ?? (hit + by + hits.length) % hits.length;
     const key = hits[next];
-    const group = [...this.model().groups.values()].find((each) => each.members.includes(key));
+    this.rows();
+    const group = this.rowsOf.inside.get(key);
     if (group && this.isFolded(group)) this.fold(group, false);
     this.setState({ hit: next, selected: key }, () => this.list.current?.show(key, true));
   }

@@ -3,7 +3,7 @@
 
 import { Component, createRef, html } from "./vendor/preact.js";
 
-const OVER = 500; // pixels that are drawn above and below what is in sight
+const OVER = 500; // pixels that are drawn above and below what is in sight, once that is drawn
 const AT_END = 30;
 
 export class List extends Component {
@@ -12,6 +12,8 @@ export class List extends Component {
     this.scroller = createRef();
     this.slice = createRef();
     this.heights = new Map();
+    this.usual = new Map(); // how high a row of a kind was, the last time
+    this.over = 0;
     this.pinned = true;
     this.anchors = [];
     this.top = 0;
@@ -25,6 +27,7 @@ export class List extends Component {
     this.props.held.current = this;
     this.resized.observe(this.scroller.current);
     this.measure();
+    requestAnimationFrame(() => setTimeout(() => { this.over = OVER; this.forceUpdate(); }));
   }
 
   componentWillUnmount() {
@@ -50,7 +53,7 @@ export class List extends Component {
     let at = 0;
     for (let i = 0; i < rows.length; i++) {
       offsets[i] = at;
-      at += this.heights.get(rows[i].key) ?? rows[i].likely ?? 34;
+      at += this.heights.get(rows[i].key) ?? this.usual.get(rows[i].kind) ?? 48;
     }
     offsets[rows.length] = at;
     this.offsets = offsets;
@@ -92,6 +95,8 @@ export class List extends Component {
       this.resized.observe(child);
       if (Math.abs((this.heights.get(key) ?? -1) - height) > 0.4) {
         this.heights.set(key, height);
+        const at = this.index.get(key);
+        if (at !== undefined && !this.usual.has(this.rows[at].kind)) this.usual.set(this.rows[at].kind, height);
         changed = true;
       }
     }
@@ -123,8 +128,8 @@ export class List extends Component {
   }
 
   range() {
-    const start = this.find(Math.max(0, this.top - OVER));
-    const end = Math.min(this.rows.length, this.find(this.top + this.tall + OVER) + 1);
+    const start = this.find(Math.max(0, this.top - this.over));
+    const end = Math.min(this.rows.length, this.find(this.top + this.tall + this.over) + 1);
     return [start, end];
   }
 
