@@ -95,7 +95,7 @@ function peek(text) {
 
 function unescaped(text) {
   return text.replace(/\\u([0-9a-fA-F]{4})/g, (_, code) => String.fromCharCode(parseInt(code, 16)))
-    .replace(/\\(?:n|r\\n)/g, "\n").replace(/\\t/g, "  ").replace(/\\(["\\/])/g, "$1").replace(/\\$/, "");
+    .replace(/\\(?:n|r\\n)/g, "\n").replace(/\\t/g, "  ").replace(/\\(["\\/])/g, "$1").replace(/\\$/, "").replace(/"\s*\}\s*$/, "");
 }
 
 const last = (text) => text.slice(-900).split("\n").slice(-PEEK_LINES).map((each) => each.slice(0, 160)).join("\n");

@@ -605,6 +605,7 @@ class App extends Component {
   componentDidUpdate(_, before) {
     const { at, name, view, selected, detail } = this.state;
     if (at !== before.at || name !== before.name || view !== before.view || detail !== before.detail) this.write();
+    if (name !== before.name) document.querySelector(".conversation[aria-current]")?.scrollIntoView({ block: "nearest" });
     if (this.state.help && !before.help) document.querySelector(".help")?.focus();
   }
 
@@ -640,8 +641,8 @@ class App extends Component {
           onClick=${() => this.go(each.conversation, null)} onKeyDown=${this.walk}>
           <span class="name" dir="auto">${line(each.title || each.conversation, 120)}</span>
           <span class="about">${each.live ? html`<span class="stage is-busy"><i></i>live</span>` : null}
-            ${each.fault ? html`<span class="fault" dir="auto">${line(each.fault, 160)}</span>`
-              : html`<bdi class="file">${each.title ? line(each.conversation, 60) : ""}</bdi>
+            ${each.fault ? html`<span class="fault" dir="auto">${line(each.fault.replace(`${each.conversation}:`, ""), 160)}</span>`
+              : html`<bdi class="file">${line(beside(each), 60)}</bdi>
                 <span>${each.events ?? "?"} events</span><span class="ago">${ago(each.last_time)}</span>`}</span>
         </button></li>`)}
         ${state.listed && !state.conversations.length ? html`<li class="nothing-found">${state.search ? "Nothing found." : state.fault || "No conversation here."}</li>` : null}
@@ -663,6 +664,7 @@ class App extends Component {
 
   header(state, model) {
     const found = state.conversations.find((each) => each.conversation === state.name);
+    const more = state.at === null && model?.window?.has_more;
     return html`<header class="top">
       <button class="plain menu" onClick=${() => this.setState({ sidebar: !state.sidebar })} aria-label="conversations" title="conversations  c"><${Icon} name="menu" /></button>
       <h1 dir="auto">${line(found?.title || state.name, 120)}</h1>
@@ -672,7 +674,7 @@ class App extends Component {
         aria-pressed=${String(view === state.view)} onClick=${() => this.go(state.name, view)}>${view}</button>`)}</div>`}
       <div class="field-of find"><${Icon} name="search" /><input ref=${this.find} type="search" placeholder="Find  /" aria-label="find in this conversation"
         value=${state.finding} onInput=${this.seekHere} autocomplete="off" spellcheck=${false} />
-        ${state.finding && html`<span class="hits" aria-live="polite">${state.hits.length ? `${state.hit + 1}/${state.hits.length}` : "0"}</span>`}</div>
+        ${state.finding && html`<span class="hits" aria-live="polite">${state.hits.length ? `${state.hit + 1}/${state.hits.length}` : "0"}${more ? html`<span title="older messages are not loaded">+</span>` : ""}</span>`}</div>
       <button class="plain" onClick=${() => this.setState({ help: true })} aria-label="help" title="keys  ?"><${Icon} name="question" /></button>
     </header>`;
   }
@@ -703,6 +705,12 @@ class App extends Component {
         <dl>${KEYS.map(([keys, does]) => html`<div key=${keys}><dt>${keys.split(", ").map((each) => html`<kbd>${each}</kbd> `)}</dt><dd>${does}</dd></div>`)}</dl>
         <button onClick=${() => this.setState({ help: false })}>Close</button></div></div>`;
   }
+}
+
+// What tells a conversation apart beside its title: its name, or where that is the title, its folder.
+function beside({ title, conversation }) {
+  if (!title || title === conversation) return "";
+  return conversation.endsWith("/" + title) ? conversation.slice(0, -title.length - 1) : conversation;
 }
 
 function decoded(text) {
