@@ -191,6 +191,17 @@ def titles(name: str = "default") -> tuple[str, ...]:
     return () if entry is None else tuple(entry.load())
 
 
+def protocol(name: str, *, said: str = "protocol") -> Callable[[], Any]:
+    """What makes an encoder of that protocol: one for each client.
+
+    An encoder has `feed(update)`, which gives the frames that a Snapshot or a Patch is for its
+    client, as plain JSON values; its class may have `HEADERS` of the answer. `InputError` when
+    there is none of that name; `said` is what it calls the name.
+    """
+    made: Callable[[], Any] = _load("protocols", name, said)
+    return made
+
+
 def importer(name: str, *, said: str = "importer") -> Importer:
     """The importer of that name.
 

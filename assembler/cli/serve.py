@@ -93,8 +93,9 @@ def _check(arguments: argparse.Namespace) -> None:
             raise InputError(f"{path}: expected a file or a folder, got nothing of that name")
     if len(arguments.paths) > 1 and any(_is_database(path) for path in arguments.paths):
         raise InputError("serve: a database is served alone")
-    if arguments.token == "":
-        raise InputError("--token: expected some text, got none")
+    token = arguments.token
+    if token is not None and not (token and token.isascii() and token.isprintable()):
+        raise InputError("--token: expected some text in ASCII, which a header can carry")
     if not arguments.token and not _is_loopback(arguments.host):
         raise InputError(f"--host: {arguments.host} can be reached by others: it needs a --token")
 

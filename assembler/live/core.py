@@ -29,6 +29,7 @@ from assembler.engine.events import (
     position,
 )
 from assembler.engine.timeline import boundary
+from assembler.live.base import Ended, Seat
 from assembler.live.driving import Ask, Steps
 from assembler.live.places import BOUNDARIES, Open, Places
 from assembler.live.publisher import Publisher
@@ -130,6 +131,8 @@ class Core:
         self.working = 0
         self.attempts: dict[str, LiveAttempt] = {}
         """Those of this Session that go on."""
+        self.seat: Seat | None = None
+        """Where others are told of what goes on here."""
         self._elsewhere = elsewhere
         self._names = names
         self._conflicts_max = conflicts_max
@@ -220,6 +223,8 @@ class Core:
             self._take(event, own=event.seq > expected and wrote > 0)
         self._unsure = False
         self.counts.appended += wrote
+        if wrote and self.seat is not None:
+            self.seat.stored(self.last)
         return list(events)
 
     def catching_up(self, until: int | None = None) -> Steps[None]:
@@ -294,6 +299,8 @@ class Core:
         self.places.learn(event)
         if self.places.floor != floor:
             self._forget_closed()
+            if self.seat is not None:
+                self.seat.retire(self.places.floor, wrote=own)
         for hear in tuple(self._hears):
             try:
                 hear(event, own)
@@ -346,6 +353,8 @@ class Core:
         )
         self.publisher.emit(delta)
         self._index += 1
+        if self.seat is not None and attempt.name in self.attempts:
+            self.seat.emit(delta)
         return delta
 
     def settle(self, attempt: LiveAttempt, outcome: Outcome | str) -> None:
@@ -353,15 +362,26 @@ class Core:
             return  # all were settled then
         self.publisher.settle(attempt.name, outcome)
         attempt.outcome = Outcome(outcome)
+        if self.seat is not None:
+            self.seat.settle(
+                attempt.name, attempt.turn, attempt.step, attempt.number, attempt.outcome
+            )
         if self.attempts.pop(attempt.name, None) is not None:
             self._tell_liveness()
 
     def receive_delta(self, delta: Delta) -> None:
         self.publisher.emit(delta)
         self._index = max(self._index, delta.index)
-        place = delta.turn, delta.step
+        self._learn_number(delta.turn, delta.step, delta.number)
+
+    def receive_end(self, ended: Ended) -> None:
+        self.publisher.settle(ended.attempt, ended.outcome)
+        self._learn_number(ended.turn, ended.step, ended.number)
+
+    def _learn_number(self, turn: int, step: int, number: int) -> None:
+        place = turn, step
         if place > self.places.floor:
-            self._numbers[place] = max(self._numbers.get(place, 0), delta.number)
+            self._numbers[place] = max(self._numbers.get(place, 0), number)
 
     def _forget_closed(self) -> None:
         """What lies at or below the floor is over. O(what is open)."""
@@ -405,6 +425,8 @@ class Core:
         return self.places.open_now if self.live is False else None
 
     def _tell_liveness(self) -> None:
+        if self.seat is not None:
+            self.seat.claim(busy=self.busy)
         if self.end is not None and not self._closed:
             self.publisher.liveness(self.live)
 

@@ -16,6 +16,9 @@ from assembler.engine.assembler import Assembler
 from assembler.engine.definition import Definition, GroupDefinition, Node
 from assembler.engine.errors import AssemblerError, InputError, LimitError
 from assembler.engine.events import need_text
+from assembler.live.base import Live
+from assembler.live.core import OneOrMore
+from assembler.live.places import Open
 from assembler.live.publisher import Publisher
 from assembler.live.redacting import redacted
 from assembler.live.scheduling import Handle, Scheduler, running_loop
@@ -23,6 +26,9 @@ from assembler.live.session import PAGE_EVENTS, Session, new_name, wall_clock
 from assembler.stores import Listed, Store
 
 __all__ = ["Hub"]
+
+Closing = Callable[[Open], OneOrMore]
+"""What is to be stored to close what somebody left open who is gone."""
 
 _log = logging.getLogger("assembler.live")
 
@@ -64,6 +70,10 @@ class Hub:
     and when all are in use `use` raises `LimitError`. One that somebody works on (`Session.busy`)
     does not go to sleep. Asleep it costs nothing: what was stored is in the store.
 
+    `live` tells other processes what goes on here, and shows here what goes on there.
+    `closing(open)` gives what closes a turn whose owner crashed: it is stored once, by whoever
+    comes first; without it, such a turn is left alone.
+
     `redact(node)` stands before every view and patch. `views` are those that stay active; any
     other is while somebody follows it. `frame_ms` and `queue_patches_max` are those of `Publisher`,
     `now`, `names`, `elsewhere` and `conflicts_max` those of `Session`. `clock` gives milliseconds
@@ -77,6 +87,8 @@ class Hub:
         store: Store,
         definitions: Iterable[Definition | GroupDefinition],
         *,
+        live: Live | None = None,
+        closing: Closing | None = None,
         page_events: int = PAGE_EVENTS,
         conversations_max: int = 10_000,
         idle_ms: float = 60_000,
@@ -109,7 +121,9 @@ class Hub:
             "names": names,
             "elsewhere": elsewhere,
             "conflicts_max": conflicts_max,
+            "live": live,
         }
+        self._closing_orphans = closing
         self._page_events = page_events
         self._conversations_max = conversations_max
         self._idle_ms = idle_ms
@@ -120,6 +134,7 @@ class Hub:
         """Those of them that nobody uses, the one that was left longest ago first."""
         self._going: dict[str, asyncio.Task[None]] = {}
         """Those that go to sleep: waking them waits for it."""
+        self._tasks: set[asyncio.Task[None]] = set()
         self._handle: Handle | None = None
         self._woken = 0
         self._slept = 0
@@ -141,6 +156,11 @@ class Hub:
             yield await asyncio.shield(entry.opening)
         finally:
             self._leave(conversation, entry)
+
+    def awake(self, conversation: str) -> Session | None:
+        """The Session of a conversation that is awake, for a look at it; None: it sleeps. O(1)."""
+        entry = self._awake.get(conversation)
+        return None if entry is None else entry.session
 
     async def _enter(self, conversation: str) -> _Entry:
         while (going := self._going.get(conversation)) is not None:
@@ -176,13 +196,24 @@ class Hub:
             Publisher(assembler, **self._publishing),
             **self._sessions,
         )
+        closing = self._closing_orphans
         try:
+            if closing is not None:
+                session.on_orphan(lambda _: self._close_orphan(session, closing))
             await session.open(self._page_events)
+            if closing is not None and session.orphan is not None:
+                await _closing_orphan(session, closing)
         except BaseException:
             await session.close()
             raise
         self._woken += 1
         return session
+
+    def _close_orphan(self, session: Session, closing: Closing) -> None:
+        """An owner is gone: close what he left, unless another one is quicker."""
+        task = asyncio.ensure_future(_closing_orphan(session, closing))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     # -- going to sleep ------------------------------------------------------------------
 
@@ -288,6 +319,8 @@ class Hub:
             self._handle = None
         for conversation in tuple(self._awake):
             self._put_to_sleep(conversation)
+        while self._tasks:
+            await asyncio.wait(tuple(self._tasks))
         while self._going:
             await asyncio.wait(tuple(self._going.values()))
             await asyncio.sleep(0)
@@ -302,3 +335,11 @@ class Hub:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+
+async def _closing_orphan(session: Session, closing: Closing) -> None:
+    try:
+        # Asked again when somebody was quicker: then it is none any more.
+        await session.decide(lambda: None if (left := session.orphan) is None else closing(left))
+    except AssemblerError as error:
+        _log.warning("what was left open is not closed: %s", type(error).__name__)

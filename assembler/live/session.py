@@ -21,8 +21,10 @@ from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, Draft, Event, Outcome
 from assembler.engine.patches import Patch
 from assembler.engine.views import View
+from assembler.live.base import Live
 from assembler.live.core import Core, Decision, Hear, LiveAttempt
 from assembler.live.driving import Steps, drive, drive_async
+from assembler.live.ears import Ears, Orphaned
 from assembler.live.places import Open
 from assembler.live.publisher import Publisher
 from assembler.live.subscription import Subscription
@@ -142,8 +144,8 @@ class _Face:
     def elsewhere(self) -> bool | None:
         """Whether others work on it, as far as is known (None: it is not).
 
-        Set it when you hear of it. False, the default, says that whoever works on it works through
-        this Session.
+        A Session that has a live backend hears of it there. Without one, set it when you hear of
+        it; False, the default, says that whoever works on it works through this Session.
         """
         return self._core.elsewhere
 
@@ -291,6 +293,11 @@ class Session(_Face):
     others may be working on it (see there). `conflicts_max`: how often a call begins
     again because another writer was quicker, before it raises `ConflictError`.
 
+    `live` (a `Live`) tells other Sessions of the same conversation, in this process and in others,
+    what goes on here, and what goes on there is shown here: their deltas from the first one on, how
+    they end, that somebody works, and that something is stored. What an owner had going who died is
+    withdrawn once his lease has ended; what he left open is an `orphan` then (`on_orphan`).
+
     For one event loop; any number of its tasks. The calls that wait take turns. Entering opens
     it; leaving closes it, and not the store. `sync` is the same Session without waiting.
     """
@@ -305,6 +312,7 @@ class Session(_Face):
         names: Callable[[], str] = new_name,
         elsewhere: bool | None = False,
         conflicts_max: int = 100,
+        live: Live | None = None,
     ) -> None:
         self.sync = SyncSession(
             store.sync,
@@ -324,13 +332,16 @@ class Session(_Face):
         self._tasks: set[asyncio.Task[Any]] = set()
         self._stop: Callable[[], None] | None = None
         self._closing = False
+        self._live = live
+        self._ears = Ears(self._core, catch_up=self.catch_up, heard=self._hear)
 
     # -- opening and closing -------------------------------------------------------------
 
     async def open(self, page: int = PAGE_EVENTS) -> Self:
         """Load the newest `page` events; a second time, load them again. O(page · log page).
 
-        Raises `StoreError`.
+        With a live backend, what goes on elsewhere is shown when this returns. Raises `StoreError`
+        and `LiveError`.
         """
         if self._stop is None:
             loop = asyncio.get_running_loop()
@@ -344,6 +355,9 @@ class Session(_Face):
                 self._stop()
                 self._stop = None
             raise
+        if self._live is not None and self._ears.seat is None:
+            # Behind the page: who works on what is open in it has said so before.
+            await self._ears.join(self._live)
         return self
 
     async def close(self) -> None:
@@ -352,9 +366,11 @@ class Session(_Face):
         self._closing = True
         if self._stop is not None:
             self._stop()
+        await self._ears.stop()
         while self._tasks:
             await asyncio.wait(tuple(self._tasks))
         self._core.close()
+        await self._ears.leave()
 
     async def __aenter__(self) -> Self:
         if self._core.end is None:
@@ -381,6 +397,7 @@ class Session(_Face):
         that). Raises `InputError`, `LimitError`, and `StoreError`, after which only the store knows
         whether they are stored: the next call finds out.
         """
+        await self._claimed()
         return await self._do(self._core.appending(drafts, retry=retry))
 
     async def decide(self, decide: Decision) -> list[Event]:
@@ -391,7 +408,14 @@ class Session(_Face):
         Sessions that would both write the same once, one does. Errors as `append`, and what
         `decide` raises.
         """
+        await self._claimed()
         return await self._do(self._core.deciding(decide))
+
+    async def _claimed(self) -> None:
+        """Others hear that somebody works here before they can read what he writes."""
+        seat = self._ears.seat
+        if seat is not None:
+            await seat.claimed()
 
     async def catch_up(self) -> None:
         """Take what others have stored, in other processes as well. O(what is new)."""
@@ -408,6 +432,13 @@ class Session(_Face):
     async def older(self, limit: int = PAGE_EVENTS) -> bool:
         """Load the page before what is loaded; whether still older events exist. O(page)."""
         return await self._do(self._core.paging(limit))
+
+    def on_orphan(self, orphaned: Orphaned) -> Callable[[], None]:
+        """Have `orphaned(open)` called when it is learned that what is open was left by an owner
+        who is gone; gives what ends it. Only with a live backend. Close what is open by `decide`,
+        asking `orphan` again: the Sessions of all processes are told, and one of them writes.
+        """
+        return self._ears.on_orphan(orphaned)
 
     def subscribe(self, view: str = "chat") -> Subscription:
         """Follow a view: a snapshot, then patches, without a gap or a repeat.

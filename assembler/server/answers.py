@@ -20,6 +20,7 @@ from assembler.engine.errors import (
     GapError,
     InputError,
     LimitError,
+    RecordingError,
 )
 from assembler.server.limits import ServerLimits, natural
 from assembler.server.sources import BusyError, UnknownError
@@ -33,7 +34,9 @@ __all__ = [
     "body",
     "count",
     "explained",
+    "raw",
     "refusal",
+    "refusal_of",
     "text",
 ]
 
@@ -62,7 +65,8 @@ _STATUSES: tuple[tuple[type[AssemblerError], int], ...] = (
     (InputError, 400),
     (LimitError, 413),
     (StoreError, 503),
-    (AssemblerError, 400),
+    (RecordingError, 400),
+    (AssemblerError, 503),  # what is closed
 )
 
 
@@ -101,7 +105,7 @@ def explained(endpoint: Endpoint) -> Endpoint:
         except Refused as refused:
             return refusal(refused.status, str(refused))
         except AssemblerError as error:
-            return _refusal_of(error)
+            return refusal_of(error)
         except Exception as error:  # whose words may hold contents
             _log.error("a request failed: %s", type(error).__name__)
             return refusal(500, "the server failed")
@@ -109,7 +113,8 @@ def explained(endpoint: Endpoint) -> Endpoint:
     return answered
 
 
-def _refusal_of(error: AssemblerError) -> Response:
+def refusal_of(error: AssemblerError) -> Response:
+    """The answer that an error of ours is."""
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     if isinstance(error, ConflictError):
         return refusal(409, str(error), expected=error.expected, actual=error.actual)

@@ -5,6 +5,7 @@ Not here: the routes (`routes`), and an address (`serving`).
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
@@ -14,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from assembler import plugins
 from assembler.server.answers import refusal
 from assembler.server.guard import LOOPBACK, Guard
 from assembler.server.inspecting.travels import Inspecting
@@ -22,6 +24,7 @@ from assembler.server.limits import ServerLimits
 from assembler.server.openapi import description_route
 from assembler.server.routes import Authorize, Service
 from assembler.server.sources import Source
+from assembler.server.streams import Encoder
 
 __all__ = ["ServerApp", "create_app"]
 
@@ -106,6 +109,7 @@ def create_app(  # noqa: PLR0913 - given by name
     origins: tuple[str, ...] = (),
     view: str | None = None,
     inspecting: Inspecting | None = None,
+    protocols: Mapping[str, Callable[[], Encoder]] | None = None,
 ) -> ServerApp:
     """An application that shows the conversations of `source`; the source stays its owner's.
 
@@ -115,7 +119,10 @@ def create_app(  # noqa: PLR0913 - given by name
     framework that looks at them itself); `origins` those of other pages that may read it. `view` is
     what is shown unless asked; the first of the source when left out. `inspecting` opens the past
     and the inside of conversations to the page, raw events too; without it the page shows what
-    every client sees.
+    every client sees. `protocols` make encoders, one for each client, by name; when left out, those
+    that are installed.
     """
-    service = Service(source, limits or ServerLimits(), authorize, view)
+    if protocols is None:
+        protocols = {name: plugins.protocol(name) for name in plugins.names("protocols")}
+    service = Service(source, limits or ServerLimits(), authorize, view, protocols)
     return ServerApp(service, Guard(token, hosts, origins), inspecting)

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import AssemblerError, InputError, LimitError, RecordingError
+from assembler.engine.events import same_event
 from assembler.live import Publisher, Subscription
 from assembler.recordings import Operation, Recording, Run
 from assembler.recordings.arriving import Facts
@@ -35,6 +36,9 @@ _RECORDINGS_MAX = 1_000_000
 """Of one file."""
 _ENDINGS = (".json", ".jsonl", ".ndjson", ".sse", ".txt")
 """Files of a folder that end otherwise are no conversation; what these are, their content says."""
+
+
+_Stamp = tuple[int, int] | None
 
 
 class _File(Struct, frozen=True):
@@ -71,6 +75,21 @@ class Replayed:
         self.publisher.prepend(events[start:end], has_more)
         return has_more
 
+    def follow(self, later: Run) -> bool:
+        """Show what a later reading of the same file has more; False: it has something else.
+
+        O(events).
+        """
+        mine, facts = self._facts.events, later.facts()
+        same = [*map(same_event, mine, facts.events)]
+        if later.held or self.run.held or len(same) < len(mine) or not all(same):
+            return False
+        for event in facts.events[len(mine) :]:
+            self.publisher.append(event)
+        self.publisher.liveness(facts.live)
+        self._facts = facts
+        return True
+
 
 class FilesSource(Source):
     """The conversations of files: recordings, and transcripts that an importer knows.
@@ -79,7 +98,9 @@ class FilesSource(Source):
     begins. Files are told by what is in them, read when a list comes to them and again when they
     have changed, in a thread of their own. A conversation is called as its file, from the folder
     that was given; the second one of a file has `#2` behind it. What cannot be read is listed with
-    the reason. `page_events` are loaded at first, and with each older page. Without a search, one
+    the reason. `page_events` are loaded at first, and with each older page. One that is read is
+    looked at every `poll_ms`: what a file has more is shown; one that says something else now, or
+    that has pieces of an attempt, is opened anew for its readers. Without a search, one
     list reads at most `reading_bytes_max` of files that are new to it, and says of the others only
     when they were written.
 
@@ -94,6 +115,7 @@ class FilesSource(Source):
         page_events: int = _PAGE_EVENTS,
         files_max: int = 20_000,
         reading_bytes_max: int = 64 << 20,
+        poll_ms: float = 1_000,
     ) -> None:
         self._paths = [Path(path) for path in paths]
         self._definitions = list(definitions)
@@ -102,6 +124,7 @@ class FilesSource(Source):
         self._files_max = files_max
         self._known: dict[_File, tuple[Entry, ...]] = {}
         self._reading_bytes_max = reading_bytes_max
+        self._poll = poll_ms / 1_000
         self._lister = ThreadPoolExecutor(1, "assembler-files")
         self._opener = ThreadPoolExecutor(1, "assembler-files")
 
@@ -173,15 +196,40 @@ class FilesSource(Source):
     @asynccontextmanager
     async def open(self, conversation: str) -> AsyncGenerator[Replayed]:
         loop = asyncio.get_running_loop()
-        run = await loop.run_in_executor(self._opener, self._played, conversation)
+        run, stamp = await loop.run_in_executor(self._opener, self._read, conversation)
         replayed = Replayed(run, self._page_events)
+        following = asyncio.create_task(self._follow(conversation, replayed, stamp))
         try:
             yield replayed
         finally:
+            following.cancel()
+            await asyncio.gather(following, return_exceptions=True)
             replayed.publisher.close()
 
-    def _played(self, conversation: str) -> Run:
-        recording = self.recording(conversation)
+    async def _follow(self, conversation: str, replayed: Replayed, stamp: _Stamp) -> None:
+        loop = asyncio.get_running_loop()
+        path = replayed.run.recording.source
+        while True:
+            await asyncio.sleep(self._poll)
+            now = await loop.run_in_executor(self._opener, _stamp, path)
+            if now == stamp:
+                continue
+            stamp = now
+            try:
+                run, stamp = await loop.run_in_executor(self._opener, self._read, conversation)
+            except AssemblerError:
+                continue  # it is being written
+            if not replayed.follow(run):
+                replayed.publisher.close()
+                return
+
+    def _read(self, conversation: str) -> tuple[Run, _Stamp]:
+        """A conversation, played, and the stamp of its file before it was read."""
+        file, number = self._found(conversation)
+        stamp = _stamp(str(file.path))
+        return self._played(conversation, _recording(file, number)), stamp
+
+    def _played(self, conversation: str, recording: Recording) -> Run:
         run = Run(recording, self._definitions)
         with _naming(recording.source, conversation):
             for operation in recording.operations:
@@ -195,20 +243,18 @@ class FilesSource(Source):
         Raises `UnknownError`, and `RecordingError` or `InputError` for what cannot be read or
         cannot run here.
         """
-        name, number = self._found(conversation)
-        for file in self._files():
-            if file.name == name:
-                with _naming(str(file.path), name):
-                    recording = next(islice(read_any(file.path), number - 1, None), None)
-                    if recording is not None:
-                        return _runnable(recording)
-        raise UnknownError("there is no such conversation")
+        return _recording(*self._found(conversation))
 
-    def _found(self, conversation: str) -> tuple[str, int]:
+    def _found(self, conversation: str) -> tuple[_File, int]:
         """The file that a conversation is in, and which one of it it is."""
         name, mark, digits = conversation.rpartition("#")
         number = natural(digits, _RECORDINGS_MAX) if mark else None
-        return (name, number) if number and number > 1 else (conversation, 1)
+        if not number or number == 1:
+            name, number = conversation, 1
+        for file in self._files():
+            if file.name == name:
+                return file, number
+        raise UnknownError("there is no such conversation")
 
     async def aclose(self) -> None:
         """Let the threads go. Nothing else is held."""
@@ -243,6 +289,15 @@ def _seen(folders: list[str], names: list[str]) -> list[str]:
     """The names that are looked at; folders that are not are taken out of the walk."""
     folders[:] = sorted(name for name in folders if not name.startswith("."))
     return [name for name in names if name.endswith(_ENDINGS) and not name.startswith(".")]
+
+
+def _stamp(path: str) -> _Stamp:
+    """What tells a file from a later state of it; None: it is gone."""
+    try:
+        told = Path(path).stat()
+    except OSError:
+        return None
+    return told.st_mtime_ns, told.st_size
 
 
 def _file(path: Path, name: str) -> _File | None:
@@ -289,6 +344,14 @@ def _events(operation: Operation) -> Sequence[Mapping[str, Any]]:
     if operation.name == "append":
         return [fields["event"]]
     return fields["events"] if operation.name in ("load", "prepend") else ()
+
+
+def _recording(file: _File, number: int) -> Recording:
+    with _naming(str(file.path), file.name):
+        recording = next(islice(read_any(file.path), number - 1, None), None)
+        if recording is None:
+            raise UnknownError("there is no such conversation")
+        return _runnable(recording)
 
 
 def _runnable(recording: Recording) -> Recording:

@@ -21,6 +21,7 @@ from assembler.server.answers import refusal
 __all__ = ["LOOPBACK", "Guard"]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_NO_POLICY = 1008
 _log = logging.getLogger("assembler.server")
 
 _POLICY = "; ".join(
@@ -67,6 +68,8 @@ class Guard:
         self._cookie, self._worth = f"assembler-{made[:8]}", made[8:]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": _NO_POLICY})
         if scope["type"] != "http":
             return
         headers = Headers(scope=scope)
@@ -75,7 +78,7 @@ class Guard:
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._secure(MutableHeaders(raw=message.setdefault("headers", [])), origin)
-                _log.info("%s %s %d", scope["method"], scope["path"], message["status"])
+                _log.info("%s %s %d", scope["method"], _written(scope), message["status"])
             await send(message)
 
         refused = self._checked(scope, headers, origin)
@@ -154,6 +157,12 @@ class Guard:
             samesite="strict",
         )
         return answer
+
+
+def _written(scope: Scope) -> str:
+    """The path as it was asked for, on one line, without what stands behind a `?`."""
+    whole: bytes | None = scope.get("raw_path")
+    return quote(scope["path"]) if whole is None else quote(whole, safe="/%")
 
 
 def _name(host: str) -> str:

@@ -28,6 +28,8 @@ class ServerLimits(Struct, frozen=True):
     search_characters_max: int = 200
     emit_deltas_max: int = 10_000
     """Deltas of one request."""
+    window_events_max: int = 50_000
+    """Events of one conversation that are loaded; there are no older pages beyond it."""
     streams_max: int = 2_000
     """Streams that are open at once."""
     rooms_max: int = 1_000
@@ -42,7 +44,7 @@ class ServerLimits(Struct, frozen=True):
     """Their bytes."""
     heartbeat_ms: float = 15_000
     """A stream that has nothing to say says so after this time."""
+    stream_ms_max: float = 3_600_000
+    """A stream lasts so long; who comes back then is looked at again (`authorize`), and goes on."""
     stall_ms_max: float = 30_000
     """A reader that takes nothing for so long is dropped."""
-    silence_ms_max: float = 60_000
-    """An attempt of a remote writer that says nothing for so long is interrupted."""

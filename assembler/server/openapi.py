@@ -70,6 +70,7 @@ def _paths(service: Service) -> dict[str, Any]:
                 _header("Last-Event-ID", _text(), f"{cursor}; it goes before `cursor`"),
             )
         },
+        f"{one}/protocols/{{protocol}}": {"get": _speaking(view, [*service.protocols])},
         f"{one}/older": {"post": _of_one("older", "Load the page before what is loaded", "Older")},
         f"{one}/append": {"post": _writing("append", "Store events", "Appending", "Appended")},
         f"{one}/emit": {"post": _writing("emit", "Show deltas", "Emitting", "Taken")},
@@ -112,6 +113,15 @@ def _streaming(*parameters: dict[str, Any]) -> dict[str, Any]:
     )
     content = {"text/event-stream": {"schema": {"type": "string"}}}
     operation["responses"]["200"] = {"description": frames, "content": content}
+    return operation
+
+
+def _speaking(view: dict[str, Any], protocols: list[str]) -> dict[str, Any]:
+    about = "What the view shows, in the frames of a protocol, as they come"
+    name = {"name": "protocol", "in": "path", "required": True, "schema": _text(enum=protocols)}
+    operation = _of_one("speak", about, "Patch", name, view)
+    content = {"text/event-stream": {"schema": {"type": "string"}}}
+    operation["responses"]["200"] = {"description": "One frame a `data:`", "content": content}
     return operation
 
 

@@ -8,7 +8,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
+from functools import partial
+from types import MappingProxyType
 from typing import Any
 from urllib.parse import unquote
 
@@ -19,23 +22,25 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from assembler import __version__
-from assembler.engine.errors import LimitError
+from assembler.engine.errors import AssemblerError, LimitError
 from assembler.engine.events import Outcome, as_delta
 from assembler.server import wire
-from assembler.server.answers import Refused, answer, body, count, explained, raw, text
+from assembler.server.answers import Refused, answer, body, count, explained, raw, refusal_of, text
 from assembler.server.limits import ServerLimits
-from assembler.server.rooms import Rooms
-from assembler.server.sources import Entry, Source, UnknownError, Writer
-from assembler.server.streams import EventStream, frames
+from assembler.server.rooms import Room, Rooms
+from assembler.server.sources import BusyError, Entry, Source, UnknownError, Writer
+from assembler.server.streams import Encoder, EventStream, ending, frames, protocol_frames
 
 __all__ = ["Authorize", "Service"]
 
 Authorize = Callable[[Request, str], bool | Awaitable[bool]]
 """Whether a request may read (GET) or write (POST) one conversation."""
+Asked = Callable[[Request, str], Awaitable[Response]]
 
 _CHARACTERS_MAX = 1_000
 """Of a name of a view, a cursor, a place in a list."""
 _LIST_USUAL = 50
+_PROTOCOLS = "protocols/"
 _MARK = b"/conversations/"
 _BELOW = re.compile(r"^/conversations/(?P<rest>.*)\Z", re.DOTALL)
 """A name may have line ends, which the usual expression stops at."""
@@ -50,8 +55,10 @@ class Service:
         limits: ServerLimits,
         authorize: Authorize | None,
         view: str | None = None,
+        protocols: Mapping[str, Callable[[], Encoder]] = MappingProxyType({}),
     ) -> None:
         self.source = source
+        self.protocols = dict(protocols)
         self.usual_view = view or source.views[0]
         self.limits = limits
         self.rooms = Rooms(source, limits)
@@ -59,11 +66,11 @@ class Service:
         """Set: no stream goes on."""
         self.streams = 0
         self._authorize = authorize
-        self._gets: Mapping[str, Callable[[Request, str], Awaitable[Response]]] = {
+        self._gets: Mapping[str, Asked] = {
             "": self._show,
             "stream": self._stream,
         }
-        self._posts: Mapping[str, Callable[[Request, str], Awaitable[Response]]] = {
+        self._posts: Mapping[str, Asked] = {
             "older": self._older,
             "append": self._append,
             "emit": self._emit,
@@ -133,14 +140,21 @@ class Service:
 
     async def _conversation(self, request: Request) -> Response:
         conversation, action = named(request.scope)
-        actions = self._posts if request.method == "POST" else self._gets
-        if action not in actions:
-            known = action in self._posts or action in self._gets
-            raise Refused(405 if known else 404, "there is no such route for this method")
+        asked = self._asked(request.method, action)
         if not await self.allows(request, conversation):
             # As if there were none: whether there is one is nobody's business.
             raise unknown()
-        return await actions[action](request, conversation)
+        return await asked(request, conversation)
+
+    def _asked(self, method: str, action: str) -> Asked:
+        """What a request asks for. Raises `Refused`."""
+        actions = self._posts if method == "POST" else self._gets
+        if action in actions:
+            return actions[action]
+        if action.startswith(_PROTOCOLS) and method != "POST":
+            return partial(self._protocol, action.removeprefix(_PROTOCOLS))
+        known = action in self._posts or action in self._gets
+        raise Refused(405 if known else 404, "there is no such route for this method")
 
     def view(self, request: Request) -> str:
         """The view that a request asks for. Raises `Refused`."""
@@ -164,19 +178,58 @@ class Service:
                 )
 
     async def _older(self, _: Request, conversation: str) -> Response:
+        most = self.limits.window_events_max
         async with self.rooms.enter(conversation) as room:
-            return answer({"has_more": await (await room.opened()).older()})
+            opened = await room.opened()
+            async with opened.subscribe(self.usual_view) as following:
+                window = following.snapshot.window
+            if window["has_more"] and window["last"] - window["first"] >= most:
+                raise LimitError(f"older: window_events_max = {most} are loaded")
+            return answer({"has_more": await opened.older()})
 
     async def _stream(self, request: Request, conversation: str) -> Response:
         view = self.view(request)
         cursor = request.headers.get("last-event-id") or text(request, "cursor", _CHARACTERS_MAX)
+        heartbeat = self.limits.heartbeat_ms
+        return await self._streaming(
+            request,
+            _Streaming(self, conversation, lambda room: frames(room, view, cursor, heartbeat)),
+        )
+
+    async def _protocol(self, name: str, request: Request, conversation: str) -> Response:
+        make = self.protocols.get(name)
+        if make is None:
+            known = ", ".join(sorted(self.protocols)) or "none"
+            raise Refused(404, f"protocols: expected one of {known}")
+        view, heartbeat = self.view(request), self.limits.heartbeat_ms
+        return await self._streaming(
+            request,
+            _Streaming(
+                self,
+                conversation,
+                lambda room: protocol_frames(room, view, make(), heartbeat),
+                ending=lambda _: b"",
+                headers=getattr(make, "HEADERS", {}),
+            ),
+        )
+
+    async def _streaming(self, request: Request, answer: _Streaming) -> Response:
+        """What cannot be opened is refused as such, before the stream begins."""
+        if request.method == "HEAD":
+            raise Refused(405, "a stream has no head without its body")
+        self.need_stream()
+        async with self.rooms.enter(answer.conversation):
+            return answer
+
+    def leave_stream(self) -> None:
+        self.streams -= 1
+
+    def need_stream(self) -> None:
+        """Raises `BusyError` when no stream may begin."""
         if self.streams >= self.limits.streams_max:
-            raise Refused(503, f"streams: more than streams_max = {self.limits.streams_max}")
+            raise BusyError(f"streams: more than streams_max = {self.limits.streams_max}")
         if self.ending.is_set():
-            raise Refused(503, "the server ends")
-        # What cannot be opened is refused as such, before the stream begins.
-        async with self.rooms.enter(conversation):
-            return _Streaming(self, conversation, view, cursor)
+            raise BusyError("the server ends")
 
     # -- remote writers ------------------------------------------------------------------
 
@@ -206,30 +259,46 @@ class Service:
     async def _settle(self, request: Request, conversation: str) -> Response:
         writer = self._writer()
         asked = await body(request, wire.Settling, self.limits)
-        await writer.settle(conversation, asked.attempt, Outcome(asked.outcome))
-        return answer({"taken": 1})
+        taken = await writer.settle(conversation, asked.attempt, Outcome(asked.outcome))
+        return answer({"taken": int(taken)})
+
+
+Told = Callable[[Room], AsyncGenerator[bytes, None]]
 
 
 class _Streaming(Response):
     """A stream as an answer. It enters its Room when it is sent."""
 
-    def __init__(self, service: Service, conversation: str, view: str, cursor: str) -> None:
+    def __init__(
+        self,
+        service: Service,
+        conversation: str,
+        told: Told,
+        *,
+        ending: Callable[[str], bytes] = ending,
+        headers: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         super().__init__()
         self._service = service
-        self._conversation = conversation
-        self._view = view
-        self._cursor = cursor
+        self.conversation = conversation
+        self._told = told
+        self._ending = ending
+        self._stream_headers = {**_STREAM_HEADERS, **headers}
 
-    async def __call__(self, _: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         service = self._service
-        limits = service.limits
-        service.streams += 1
-        try:
-            async with service.rooms.enter(self._conversation) as room:
-                told = frames(room, self._view, self._cursor, limits.heartbeat_ms)
-                await EventStream(told, limits, service.ending).send(receive, send, _STREAM_HEADERS)
-        finally:
-            service.streams -= 1
+        async with AsyncExitStack() as stack:
+            try:
+                service.need_stream()
+                room = await stack.enter_async_context(service.rooms.enter(self.conversation))
+            except AssemblerError as error:  # since it was looked at, a moment ago
+                await refusal_of(error)(scope, receive, send)
+                return
+            service.streams += 1
+            stack.callback(service.leave_stream)
+            told = self._told(room)
+            stream = EventStream(told, service.limits, service.ending, self._ending)
+            await stream.send(receive, send, self._stream_headers)
 
 
 _STREAM_HEADERS = {

@@ -88,11 +88,16 @@ class Writer(ABC):
 
     @abstractmethod
     async def emit(self, conversation: str, deltas: Sequence[Delta]) -> None:
-        """Show deltas of attempts that another process makes. A repeat changes nothing."""
+        """Show deltas of attempts that another process makes: their `type` and `data`, in the order
+        of their `ordinal`; their place they are given here. A repeat changes nothing.
+
+        Raises `ConflictError` with the ordinal that is `expected` when earlier ones are missing;
+        what stands before it is shown.
+        """
 
     @abstractmethod
-    async def settle(self, conversation: str, attempt: str, outcome: Outcome) -> None:
-        """Say how an attempt of another process ended."""
+    async def settle(self, conversation: str, attempt: str, outcome: Outcome) -> bool:
+        """Say how an attempt of another process ended; whether there is one of that name."""
 
 
 class Source(ABC):

@@ -10,15 +10,21 @@ import contextlib
 import logging
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
-from typing import Any
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    aclosing,
+    asynccontextmanager,
+)
+from typing import Any, Protocol
 
 from msgspec.structs import replace
 
 from assembler.engine.definition import Definition, GroupDefinition
-from assembler.engine.errors import AssemblerError, LimitError
+from assembler.engine.errors import AssemblerError, ConflictError, LimitError
 from assembler.engine.events import Delta, Draft, Event, Outcome, as_draft
-from assembler.live import Hub, Session, wall_clock
+from assembler.live import Hub, LiveAttempt, Session, wall_clock
 from assembler.recordings.running import views_of
 from assembler.server.sources import (
     BusyError,
@@ -30,9 +36,9 @@ from assembler.server.sources import (
     Writer,
     matches,
 )
-from assembler.stores import Listed, SQLiteStore
+from assembler.stores import Listed, SQLiteStore, Store
 
-__all__ = ["StoreSource", "database"]
+__all__ = ["Sessions", "StoreSource", "database"]
 
 _log = logging.getLogger("assembler.server")
 _SCANNED_AT_ONCE = 200
@@ -40,8 +46,22 @@ _LAST_NAME = "\U0010ffff"
 """Behind every name that is likely; a list that begins there goes on at the next time."""
 
 
+class Sessions(Protocol):
+    """What a `Hub` is for a server: one Session for each conversation, shared by who uses it."""
+
+    @property
+    def store(self) -> Store:
+        """Where they are kept."""
+
+    def use(self, conversation: str) -> AbstractAsyncContextManager[Session]:
+        """The open Session of a conversation, as long as the block goes on."""
+
+    def awake(self, conversation: str) -> Session | None:
+        """The Session of a conversation, if there is one now."""
+
+
 class StoreSource(Source):
-    """What a Hub holds. The Hub is opened and closed by its owner, before and after.
+    """What a Hub holds, or whatever else gives Sessions. It is opened and closed by its owner.
 
     `titles` are the types of events whose `title` is what a conversation is called. `writes`:
     whether remote processes may write; a writer that says nothing for `silence_ms_max` while a turn
@@ -53,7 +73,7 @@ class StoreSource(Source):
 
     def __init__(  # noqa: PLR0913 - given by name
         self,
-        hub: Hub,
+        hub: Sessions,
         *,
         views: Sequence[str] = ("chat",),
         titles: Iterable[str] = (),
@@ -115,7 +135,9 @@ class StoreSource(Source):
             before, skip = Listed(_LAST_NAME, 0, 0, start.time + 1, {}), start.passed
         place = Place(0, 0)
         while True:
-            part = await self._hub.conversations(newest=self._titles, before=before, limit=chunk)
+            part = await self._hub.store.conversations(
+                newest=self._titles, before=before, limit=chunk
+            )
             for listed in part:
                 place = place.then(listed.last_time)
                 if start is None or listed.last_time < start.time or place.passed > skip:
@@ -126,6 +148,7 @@ class StoreSource(Source):
 
     def _entry(self, listed: Listed) -> Entry:
         titles = [event.data.get("title") for event in listed.newest.values()]
+        session = self._hub.awake(listed.conversation)
         title = next((each for each in titles if isinstance(each, str) and each), None)
         return Entry(
             listed.conversation,
@@ -133,16 +156,17 @@ class StoreSource(Source):
             listed.events,
             listed.first_time,
             listed.last_time,
+            None if session is None else session.live,
         )
 
     # -- one conversation ----------------------------------------------------------------
 
     @asynccontextmanager
     async def open(self, conversation: str) -> AsyncGenerator[Session]:
+        if not self._empty and not await self._hub.store.last(conversation):
+            raise UnknownError("there is no such conversation")
         async with AsyncExitStack() as stack:
             session = await _used(self._hub, conversation, stack)
-            if not session.last and not self._empty:
-                raise UnknownError("there is no such conversation")
             if self._poll_ms is not None:
                 polling = asyncio.create_task(_poll(session, self._poll_ms / 1_000))
                 stack.push_async_callback(_ended, polling)
@@ -154,7 +178,7 @@ class StoreSource(Source):
             await self._writer.aclose()
 
 
-async def _used(hub: Hub, conversation: str, stack: AsyncExitStack) -> Session:
+async def _used(hub: Sessions, conversation: str, stack: AsyncExitStack) -> Session:
     try:
         return await stack.enter_async_context(hub.use(conversation))
     except LimitError as error:
@@ -179,19 +203,54 @@ async def _ended(task: asyncio.Task[None]) -> None:
 
 
 class _Presence:
-    """A remote writer at work on one conversation, which stays awake meanwhile, and is `live`."""
+    """A remote writer at work on one conversation, which stays awake meanwhile, and is `live`.
+
+    Its attempts are those of the Session here, so that other processes hear of them as well, and
+    so that they go with this process, if it goes.
+    """
 
     def __init__(self, session: Session, stack: AsyncExitStack) -> None:
         self.session = session
         self.stack = stack
-        self.attempts: set[str] = set()
+        self.attempts: dict[str, LiveAttempt] = {}
         self.handle: asyncio.TimerHandle | None = None
-        self.before = session.elsewhere
-        session.elsewhere = True
+        self._work = ExitStack()
+        self._work.enter_context(session.working())
+
+    @property
+    def over(self) -> bool:
+        """Nothing of it goes on, and nothing of the conversation is open."""
+        going_on = any(each.outcome is None for each in self.attempts.values())
+        return not going_on and self.session.open_now is None
+
+    def emit(self, delta: Delta) -> None:
+        """The next piece; one that came before changes nothing. Raises `ConflictError`."""
+        attempt = self.attempts.get(delta.attempt)
+        expected = 0 if attempt is None else attempt.ordinal
+        if delta.ordinal > expected:
+            said = f"attempt {delta.attempt!r:.80}: pieces {expected} to {delta.ordinal - 1} are"
+            raise ConflictError(f"{said} missing", expected, delta.ordinal)
+        if delta.ordinal < expected:
+            return
+        if attempt is None:
+            attempt = self.session.attempt(
+                delta.turn, delta.step, number=delta.number, name=delta.attempt
+            )
+            self.attempts[delta.attempt] = attempt
+        attempt.emit(delta.type, delta.data)
+
+    def leave(self) -> None:
+        if self.handle is not None:
+            self.handle.cancel()
+        with contextlib.suppress(AssemblerError):  # the Hub is closed: nobody follows
+            for attempt in self.attempts.values():
+                if attempt.outcome is None:
+                    attempt.settle(Outcome.INTERRUPTED)
+            self._work.close()
 
 
 class _HubWriter(Writer):
-    def __init__(self, hub: Hub, silence_ms_max: float, now: Callable[[], int]) -> None:
+    def __init__(self, hub: Sessions, silence_ms_max: float, now: Callable[[], int]) -> None:
         self._hub = hub
         self._silence = silence_ms_max / 1_000
         self._now = now
@@ -216,13 +275,14 @@ class _HubWriter(Writer):
     async def emit(self, conversation: str, deltas: Sequence[Delta]) -> None:
         async with self._at_work(conversation) as presence:
             for delta in deltas:
-                presence.session.receive_delta(delta)
-                presence.attempts.add(delta.attempt)
+                presence.emit(delta)
 
-    async def settle(self, conversation: str, attempt: str, outcome: Outcome) -> None:
+    async def settle(self, conversation: str, attempt: str, outcome: Outcome) -> bool:
         async with self._at_work(conversation) as presence:
-            presence.session.receive_settlement(attempt, outcome)
-            presence.attempts.discard(attempt)
+            known = presence.attempts.get(attempt)
+            if known is not None:
+                known.settle(outcome)
+            return known is not None
 
     # -- presence ------------------------------------------------------------------------
 
@@ -248,7 +308,7 @@ class _HubWriter(Writer):
             presence.handle.cancel()
         if self._present.get(conversation) is not presence:
             return
-        if not presence.attempts and presence.session.open_now is None:
+        if presence.over:
             self._leave(conversation)
             return
         loop = asyncio.get_running_loop()
@@ -257,12 +317,7 @@ class _HubWriter(Writer):
     def _leave(self, conversation: str) -> None:
         """The writer is done, or it is taken for dead: what it left open goes."""
         presence = self._present.pop(conversation)
-        if presence.handle is not None:
-            presence.handle.cancel()
-        with contextlib.suppress(AssemblerError):  # the Hub is closed: nobody follows
-            for attempt in presence.attempts:
-                presence.session.receive_settlement(attempt, Outcome.INTERRUPTED)
-            presence.session.elsewhere = presence.before
+        presence.leave()
         task = asyncio.ensure_future(presence.stack.aclose())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

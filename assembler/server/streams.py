@@ -11,22 +11,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
-from typing import Any
+from typing import Any, Protocol
 
 from starlette.types import Receive, Send
 
+from assembler.codec import encode
 from assembler.engine.errors import AssemblerError
-from assembler.live import Subscription
+from assembler.engine.patches import Patch, Snapshot
+from assembler.live import SharedPatch, SharedSnapshot, Subscription
 from assembler.server.limits import ServerLimits
 from assembler.server.rooms import PatchLog, Room
 
-__all__ = ["EventStream", "frames"]
+__all__ = ["Encoder", "EventStream", "frames", "protocol_frames"]
 
 _log = logging.getLogger("assembler.server")
 _BEGIN = b"retry: 1000\n\n"
 _HEARTBEAT = b":\n\n"
+_PIECE_BYTES = 1 << 16
 
 
 def frame(kind: bytes, cursor: str, data: bytes) -> bytes:
@@ -48,10 +51,8 @@ async def frames(
     log = await room.log(view)
     opened = await room.opened()
     async with opened.subscribe(view) as following:
-        revision = following.snapshot.revision
         for each in await _caught_up(log, following, cursor):
             yield each
-        log_cursor = log.cursor
         heartbeat = heartbeat_ms / 1_000
         while True:
             try:
@@ -62,15 +63,38 @@ async def frames(
                 continue
             if patch is None:
                 return
-            revision = patch.revision_to
-            yield frame(b"patch", log_cursor(revision), patch.encoded)
+            yield frame(b"patch", log.cursor(patch.revision_to), patch.encoded)
+
+
+async def protocol_frames(
+    room: Room, view: str, encoder: Encoder, heartbeat_ms: float
+) -> AsyncGenerator[bytes, None]:
+    """What one client of a protocol is sent, from a snapshot on.
+
+    What was sent before the connection was lost is told by no cursor, but by the protocol: a client
+    that comes in the middle is brought to where the view is.
+    """
+    async with (await room.opened()).subscribe(view) as following:
+        update: SharedSnapshot | SharedPatch | None = following.snapshot
+        while True:
+            if update is not None:
+                for each in encoder.feed(update):
+                    yield b"data: %b\n\n" % encode(each)
+            try:
+                async with asyncio.timeout(heartbeat_ms / 1_000):
+                    update = await anext(following)
+            except TimeoutError:
+                update = None
+                yield _HEARTBEAT
+            except StopAsyncIteration:
+                return
 
 
 async def _caught_up(log: PatchLog, following: Subscription, cursor: str | None) -> list[bytes]:
     """What leads a reader to where `following` begins: what they missed, or all."""
     snapshot = following.snapshot
     seen = log.revision(cursor)
-    if seen is not None and seen <= snapshot.revision:
+    if seen is not None:
         await log.reach(snapshot.revision)
         missed = log.between(seen, snapshot.revision)
         if missed is not None:
@@ -78,64 +102,92 @@ async def _caught_up(log: PatchLog, following: Subscription, cursor: str | None)
     return [frame(b"snapshot", log.cursor(snapshot.revision), snapshot.encoded)]
 
 
+class Encoder(Protocol):
+    """Says in the frames of a protocol what a view shows."""
+
+    def feed(self, update: Snapshot | Patch) -> Iterable[Any]:
+        """The frames that a client needs now, as plain JSON values."""
+
+
 class EventStream:
     """Sends frames as the answer to one request, until the reader leaves or `end` is set.
 
     A reader that takes nothing for `stall_ms_max` is unsubscribed, which frees what is held for
     it. Should it read on within the same time again, it is told why (`slow`); else the connection
-    is given up.
+    is given up. `ending(reason)` is the last frame. Long frames are sent in pieces, so that a
+    connection holds no more of them than one.
     """
 
     def __init__(
-        self, source: AsyncGenerator[bytes, None], limits: ServerLimits, end: asyncio.Event
+        self,
+        source: AsyncGenerator[bytes, None],
+        limits: ServerLimits,
+        end: asyncio.Event,
+        ending: Callable[[str], bytes] = ending,
     ) -> None:
         self._source = source
+        self._ending = ending
         self._stall = limits.stall_ms_max / 1_000
+        self._lasts = limits.stream_ms_max / 1_000
         self._end = end
+        self._rest = memoryview(b"")
+        """What is still to be sent of the frame that was begun."""
 
-    async def send(self, receive: Receive, send: Send, headers: dict[str, str]) -> None:
+    async def send(self, receive: Receive, send: Send, headers: Mapping[str, str]) -> None:
         """Answer a request. Returns when the stream is over, however it ended."""
-        await send(
-            {
-                "type": "http.response.start",
-                "status": 200,
-                "headers": [
-                    (name.encode("latin-1"), value.encode("latin-1"))
-                    for name, value in headers.items()
-                ],
-            }
-        )
+        head = [(name.encode("latin-1"), said.encode("latin-1")) for name, said in headers.items()]
+        await send({"type": "http.response.start", "status": 200, "headers": head})
         told = asyncio.ensure_future(self._tell(send))
-        others = [asyncio.ensure_future(_left(receive)), asyncio.ensure_future(self._end.wait())]
+        left = asyncio.ensure_future(_left(receive))
+        ended = asyncio.ensure_future(self._end.wait())
+        waiting = asyncio.wait(
+            [told, left, ended], timeout=self._lasts, return_when=asyncio.FIRST_COMPLETED
+        )
         try:
-            await asyncio.wait([told, *others], return_when=asyncio.FIRST_COMPLETED)
+            await waiting
             if told.done():
                 told.result()
-            elif self._end.is_set():
+            elif not left.done():
                 await _cancelled(told)
-                await _send(send, ending("closed"), self._stall, last=True)
+                await self._finish(send, "closed")
         except TimeoutError:
             _log.info("a reader that takes nothing was given up")
         finally:
-            await _cancelled(told, *others)
+            await _cancelled(told, left, ended)
 
     async def _tell(self, send: Send) -> None:
         async with aclosing(self._source) as source:
             reason = await self._tell_frames(source, send)
-        await _send(send, ending(reason), self._stall, last=True)
+        await self._finish(send, reason)
 
     async def _tell_frames(self, source: AsyncGenerator[bytes, None], send: Send) -> str:
         """Send them all; gives why they end."""
         try:
-            await _send(send, _BEGIN, self._stall)
+            await self._put(send, _BEGIN)
             async for each in source:
-                await _send(send, each, self._stall)
+                await self._put(send, each)
         except TimeoutError:
             return "slow"
         except AssemblerError as error:
             _log.warning("a stream ended: %s", type(error).__name__)
             return "error"
         return "closed"
+
+    async def _put(self, send: Send, frame: bytes) -> None:
+        if len(frame) <= _PIECE_BYTES:
+            await _send(send, frame, self._stall)
+            return
+        await self._put_pieces(send, memoryview(frame))
+
+    async def _put_pieces(self, send: Send, rest: memoryview) -> None:
+        while rest:
+            await _send(send, bytes(rest[:_PIECE_BYTES]), self._stall)
+            rest = self._rest = rest[_PIECE_BYTES:]
+
+    async def _finish(self, send: Send, reason: str) -> None:
+        """The rest of what was begun, and the last frame. Raises `TimeoutError`."""
+        await self._put_pieces(send, self._rest)
+        await _send(send, self._ending(reason), self._stall, last=True)
 
 
 async def _cancelled(*tasks: asyncio.Task[Any]) -> None:

@@ -185,7 +185,7 @@ class Event(Struct):
 
 
 class Delta(Struct, forbid_unknown_fields=True):
-    """A transient piece of one attempt."""
+    """A transient piece of one attempt; its place (`after`, `index`, `time`) the server says."""
 
     attempt: Name
     turn: Whole

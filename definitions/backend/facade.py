@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -355,6 +356,24 @@ class Conversations:
         if opening is None or (opening.done() and _failed(opening)):
             opening = self._open[name] = asyncio.ensure_future(self._opening(name, page))
         return await asyncio.shield(opening)
+
+    @property
+    def store(self) -> Store:
+        """Where they are kept. Its owner closes it."""
+        return self._store
+
+    @asynccontextmanager
+    async def use(self, name: str) -> AsyncGenerator[Session]:
+        """The Session of a conversation that is opened here, as a server asks for it
+        (`assembler.server.StoreSource`). It stays open behind the block."""
+        yield (await self.open(name)).session
+
+    def awake(self, name: str) -> Session | None:
+        """The Session of a conversation that is open here, for a look at it. O(1)."""
+        opening = self._open.get(name)
+        if opening is None or not opening.done() or _failed(opening):
+            return None
+        return opening.result().session
 
     async def _opening(self, name: str, page: int) -> Conversation:
         session = Session(

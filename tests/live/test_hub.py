@@ -204,3 +204,12 @@ async def test_views_and_redaction_are_those_of_the_hub() -> None:
 def test_a_limit_that_is_none_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         hub(MemoryStore(), **options)
+
+
+@inside
+async def test_a_look_at_a_session_wakes_nobody() -> None:
+    async with hub(MemoryStore()) as some:
+        assert some.awake("c") is None
+        async with some.use("c") as session:
+            assert some.awake("c") is session
+        assert some.statistics()["woken"] == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, aclosing, asynccontextmanager
 from typing import Any
@@ -108,9 +109,14 @@ async def served(app: ServerApp, **options: Any) -> AsyncGenerator[httpx.AsyncCl
 
 
 @asynccontextmanager
-async def listening(app: ServerApp) -> AsyncGenerator[int]:
-    """The port of the application, which ends in order with the block."""
+async def listening(app: ServerApp, *, buffer: int | None = None) -> AsyncGenerator[int]:
+    """The port of the application, which ends in order with the block.
+
+    `buffer`: so many bytes the machine keeps of what a reader has not taken.
+    """
     at = bound("127.0.0.1", 0)
+    if buffer is not None:
+        at.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, buffer)
     ready = asyncio.Event()
     serving = asyncio.ensure_future(serve(app, at, ready.set))
     await asyncio.wait(

@@ -15,7 +15,7 @@ import pytest
 
 from assembler.server import FilesSource, create_app
 from definitions import catalog
-from tests.server.support import inside, local
+from tests.server.support import Reader, inside, local, served
 
 ROOT = Path(__file__).parents[2]
 HEAD = '{"recording":1,"title":"%s","about":""}\n'
@@ -66,6 +66,8 @@ def test_a_folder_is_looked_through_and_every_file_told_by_its_content(tmp_path:
     (tmp_path / "empty.jsonl").write_text("")
     (tmp_path / "notes.md").write_text("no conversation")
     (tmp_path / ".hidden.jsonl").write_text(recording("Hidden"))
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git" / "one.jsonl").write_text(recording("Hidden"))
 
     @inside
     async def test() -> None:
@@ -192,7 +194,37 @@ def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     test()
 
 
-@pytest.mark.parametrize("name", ["../secret.jsonl", "/etc/passwd", "..", "a/../../secret.jsonl"])
+def test_a_file_that_grows_is_followed_and_one_that_is_another_is_opened_anew(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text(recording("One", 2))
+
+    @inside
+    async def test() -> None:
+        source = FilesSource([tmp_path], catalog(), poll_ms=1)
+        async with create_app(source) as app, served(app) as client:
+            reader = Reader(client, path("one.jsonl") + "/stream")
+            async with reader.connected() as told:
+                await reader.read(told)
+                file.write_text(recording("One", 2) + '{"op":"app')  # it is being written
+                file.write_text(recording("One", 4))
+                while len(reader.shown["nodes"]) < 4:
+                    await reader.read(told)
+                assert reader.snapshots == 1
+                file.write_text(recording("One", 4).replace("m3", "other"))
+                async for _ in told:
+                    pass
+            assert reader.reason == "closed"
+            async with reader.connected() as told:
+                await reader.read(told)
+            assert [node["id"] for node in reader.shown["nodes"]] == ["m1", "m2", "other", "m4"]
+        await source.aclose()
+
+    test()
+
+
+@pytest.mark.parametrize("name", ["../secret.jsonl", "/etc/passwd", "a/../../secret.jsonl"])
 def test_no_name_leads_out_of_the_folder(tmp_path: Path, name: str) -> None:
     (tmp_path / "secret.jsonl").write_text(recording("Secret"))
     (tmp_path / "open").mkdir()

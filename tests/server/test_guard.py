@@ -185,11 +185,13 @@ async def test_no_secret_is_in_the_log() -> None:
                 await client.get("/conversations", params={"search": "private words"})
                 bearer = {"authorization": f"Bearer {TOKEN}"}
                 await client.get("/conversations/c", headers=bearer)
+                await client.get("/conversations/line%0Aend", headers=bearer)
     finally:
         root.removeHandler(handler)
         root.setLevel(level)
     ours = [line for line in told if not line.startswith("HTTP Request")]
     assert "GET /conversations/c 200" in ours
+    assert "GET /conversations/line%0Aend 404" in ours
     assert not [line for line in ours if TOKEN in line or "private" in line or "token=" in line]
 
 
@@ -266,7 +268,7 @@ async def test_too_many_deltas_are_refused_and_none_is_shown() -> None:
 @pytest.mark.parametrize(
     ("path", "status"),
     [
-        ("/", 404),
+        ("/nothing", 404),
         ("/conversations/", 404),
         ("/conversations//stream", 404),
         ("/conversations/c/", 404),
@@ -304,6 +306,14 @@ def raw(client: httpx.AsyncClient, path: str) -> httpx.Request:
     request = client.build_request("GET", "/")
     request.url = httpx.URL("http://localhost", raw_path=path.encode())
     return request
+
+
+@inside
+async def test_a_head_is_answered_and_never_streams() -> None:
+    async with desk() as some, local(some.app) as client:
+        await some.store.append("c", [turn(1)], 0)
+        assert (await client.head("/conversations/c")).status_code == 200
+        assert (await client.head("/conversations/c/stream")).status_code == 405
 
 
 @inside

@@ -123,6 +123,17 @@ async def test_older_pages_come_until_there_are_none() -> None:
 
 
 @inside
+async def test_no_more_is_loaded_than_may_be() -> None:
+    limits = ServerLimits(window_events_max=4)
+    async with desk(hub={"page_events": 3}, limits=limits) as some, local(some.app) as client:
+        await fill(some.store, "c", *map(str, range(100)))
+        assert (await client.post("/conversations/c/older")).json() == {"has_more": True}
+        answer = await client.post("/conversations/c/older")
+        assert answer.status_code == 413
+        assert "window_events_max" in answer.json()["error"]["message"]
+
+
+@inside
 async def test_a_conversation_that_nobody_wrote_to_is_unknown() -> None:
     async with desk() as some, local(some.app) as client:
         for action in ("", "/stream"):
@@ -152,6 +163,8 @@ async def test_a_remote_writer_stores_shows_and_ends() -> None:
         shown = (await client.get("/conversations/c")).json()["snapshot"]
         assert [node["key"] for node in shown["nodes"]] == ["user:m1", "assistant:1.1"]
         assert shown["live"] is True
+        listed = (await client.get("/conversations")).json()["conversations"]
+        assert [each["live"] for each in listed] == [True]
         settled = {"attempt": "a1", "outcome": Outcome.ABANDONED.value}
         await client.post("/conversations/c/settle", json=settled)
         shown = (await client.get("/conversations/c")).json()["snapshot"]
@@ -172,6 +185,39 @@ async def test_a_writer_who_was_too_slow_is_told_where_the_log_stands() -> None:
         error = answer.json()["error"]
         assert (error["expected"], error["actual"]) == (1, 2)
         assert await some.store.last("c") == 2
+
+
+@inside
+async def test_pieces_that_come_again_change_nothing_and_missing_ones_are_asked_for() -> None:
+    async with desk(source={"writes": True}) as some, local(some.app) as client:
+        await some.store.append("c", [turn(1), Draft("step/start", {"turn": 1, "step": 1})], 0)
+
+        async def emit(*ordinals: int) -> Any:
+            deltas = [
+                {
+                    "attempt": "a1",
+                    "turn": 1,
+                    "step": 1,
+                    "type": "text",
+                    "data": {"block": 0, "text": f"{ordinal} "},
+                    "ordinal": ordinal,
+                }
+                for ordinal in ordinals
+            ]
+            return await client.post("/conversations/c/emit", json={"deltas": deltas})
+
+        assert (await emit(0, 1)).status_code == 200
+        assert (await emit(0, 1, 2)).status_code == 200
+        missing = await emit(3, 5)
+        assert missing.status_code == 409
+        assert (missing.json()["error"]["expected"], missing.json()["error"]["actual"]) == (4, 5)
+        shown = (await client.get("/conversations/c")).json()["snapshot"]["nodes"]
+        assert shown[0]["data"]["blocks"][0]["text"] == "0 1 2 3 "
+        settled = {"attempt": "a1", "outcome": "completed"}
+        for name, taken in (("a1", 1), ("a1", 1), ("another", 0)):
+            answer = await client.post("/conversations/c/settle", json={**settled, "attempt": name})
+            assert answer.json() == {"taken": taken}
+        assert (await emit(4)).status_code == 409
 
 
 @inside
@@ -222,6 +268,14 @@ async def test_more_conversations_than_may_be_open_are_refused() -> None:
             assert answer.status_code == 503
             assert "rooms_max" in answer.json()["error"]["message"]
         assert (await client.get("/conversations/b")).status_code == 200
+
+
+@inside
+async def test_a_hub_that_is_closed_is_no_fault_of_who_asks() -> None:
+    async with desk() as some, local(some.app) as client:
+        await fill(some.store, "c", "x")
+        await some.hub.close()
+        assert (await client.get("/conversations/c")).status_code == 503
 
 
 class Broken(MemoryStore):

@@ -122,6 +122,7 @@ def test_a_token_may_come_from_the_environment() -> None:
         ([RECORDINGS, "--host", "0.0.0.0"], "it needs a --token"),  # noqa: S104
         ([RECORDINGS, "--host", "example"], "it needs a --token"),
         ([RECORDINGS, "--token", ""], "--token: expected some text"),
+        ([RECORDINGS, "--token", "\u00fc"], "--token: expected some text"),
         ([RECORDINGS, "--port", "70000"], "expected 0 to 65535"),
         ([RECORDINGS, "--port", "x"], "expected 0 to 65535"),
         ([RECORDINGS, "--view", "none"], "--view: expected one of chat"),
@@ -140,6 +141,25 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert told.out == ""
     assert said in told.err
     assert told.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["serve", "types"])
+def test_without_the_extra_it_says_what_to_install(command: str) -> None:
+    told = (
+        "import sys; sys.modules['starlette'] = None; from assembler.cli import main; "
+        f"sys.exit(main(['{command}']))"
+    )
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", told],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 2
+    assert "conversation-assembler[server]" in done.stderr
+    assert done.stderr.count("\n") == 1
 
 
 def test_an_address_that_is_taken_is_said_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, asynccontextmanager
@@ -13,9 +14,11 @@ import pytest
 from assembler import Delta, Draft, Patch
 from assembler.engine.patches import TextOp
 from assembler.live import Session, SharedPatch
-from assembler.server import ServerLimits
+from assembler.server import ServerLimits, StoreSource, create_app
 from assembler.server.rooms import PatchLog
 from assembler.server.streams import EventStream
+from assembler.stores import MemoryStore
+from definitions import Conversations, catalog
 from tests.server.support import Desk, Reader, desk, inside, listening, said, served, turn
 
 PATH = "/conversations/c/stream"
@@ -82,6 +85,20 @@ async def test_cut_at_every_patch_and_resumed_it_ends_with_the_same_view() -> No
             assert same(reader, session)
         assert reader.snapshots == 1
         assert reader.patches == 24
+
+
+@inside
+async def test_what_is_shown_only_because_a_reader_comes_back_is_no_gap() -> None:
+    async with writing(hub={"frame_ms": 1_000_000}) as (_, session, client):
+        reader = Reader(client, PATH)
+        await reader.until(lambda _: True)
+        grow(session, 0)
+        session.publisher.flush()
+        grow(session, 1)  # waits for its frame, or for the next reader
+        async with reader.connected() as told:
+            await reader.read(told, 2)
+        assert (reader.snapshots, reader.patches) == (1, 2)
+        assert same(reader, session)
 
 
 @inside
@@ -221,6 +238,27 @@ async def test_a_hub_that_closes_ends_its_streams() -> None:
 
 
 @inside
+async def test_a_conversation_that_was_closed_is_opened_anew_for_the_next_reader() -> None:
+    async with (
+        MemoryStore() as store,
+        Conversations(store, catalog()) as conversations,
+        create_app(StoreSource(conversations)) as app,
+        served(app) as client,
+    ):
+        await store.append("c", [turn(1), said("m1")], 0)
+        reader = Reader(client, PATH)
+        async with reader.connected() as told:
+            await reader.read(told)
+            await conversations.close("c")
+            async for _ in told:
+                pass
+        assert reader.reason == "closed"
+        async with reader.connected() as told:
+            await reader.read(told)
+        assert (reader.snapshots, reader.patches) == (2, 0)
+
+
+@inside
 async def test_more_streams_than_may_be_open_are_refused() -> None:
     async with writing(limits=ServerLimits(streams_max=1)) as (_, _, client):
         reader = Reader(client, PATH)
@@ -248,6 +286,39 @@ async def test_a_view_that_there_is_not_is_refused_before_the_stream_begins() ->
         answer = await client.get(f"{PATH}?view=nothing")
         assert answer.status_code == 400
         assert "chat" in answer.json()["error"]["message"]
+
+
+# Protocols
+
+
+@inside
+async def test_a_client_of_a_protocol_is_sent_its_frames() -> None:
+    async with writing() as (_, session, client):
+        grow(session, 0)
+        async with client.stream("GET", "/conversations/c/protocols/acp") as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            told: list[Any] = []
+            async with aclosing(answer.aiter_lines()) as lines:
+                async for line in lines:
+                    if line.startswith("data: "):
+                        told.append(json.loads(line.removeprefix("data: ")))
+                        grow(session, len(told))
+                    if len(told) == 3:
+                        break
+        assert {frame["sessionUpdate"] for frame in told} == {"agent_message_chunk"}
+        text = "".join(frame["content"]["text"] for frame in told)
+        assert text == "piece 0 piece 1 piece 2 "
+
+
+@inside
+async def test_a_protocol_that_nobody_speaks_is_refused() -> None:
+    async with writing() as (some, _, client):
+        answer = await client.get("/conversations/c/protocols/nothing")
+        assert answer.status_code == 404
+        assert "acp" in answer.json()["error"]["message"]
+        assert (await client.post("/conversations/c/protocols/acp")).status_code == 404
+        assert (await client.get("/conversations/nobody/protocols/acp")).status_code == 404
+        assert some.app.statistics()["streams"] == 0
 
 
 # Slow readers
@@ -357,6 +428,47 @@ async def connected(port: int) -> AsyncGenerator[Wire]:
         yield wire
     finally:
         writer.close()
+
+
+@inside
+async def test_a_stream_that_lasts_long_enough_ends_and_goes_on_where_it_was() -> None:
+    async with writing(limits=ServerLimits(stream_ms_max=1)) as (_, session, client):
+        reader = Reader(client, PATH)
+        while reader.reason is None:
+            async with reader.connected() as told:
+                async for _ in told:
+                    pass
+        assert reader.reason == "closed"
+        grow(session, 0)
+        session.publisher.flush()
+        while not reader.patches:
+            async with reader.connected() as told:
+                async for _ in told:
+                    pass
+        assert same(reader, session)
+
+
+@inside
+async def test_a_long_frame_is_sent_in_pieces_and_whole_even_to_who_stalls_within_it() -> None:
+    long = b"id: 1\ndata: " + b"x" * 300_000 + b"\n\n"
+    gate, sent = asyncio.Event(), []
+
+    async def send(message: Any) -> None:
+        if len(sent) == 4:
+            await gate.wait()
+        sent.append(message.get("body", b""))
+
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        try:
+            while True:
+                yield long
+        finally:
+            gate.set()
+
+    await EventStream(pieces(), ServerLimits(stall_ms_max=1), asyncio.Event()).send(never, send, {})
+    assert max(map(len, sent)) <= 1 << 16
+    assert b"".join(sent[2:-1]) == long
+    assert b"slow" in sent[-1]
 
 
 # The log by itself

@@ -248,3 +248,16 @@ async def test_an_older_answer_of_a_model_is_no_news() -> None:
         ids = [each.data["call_id"] for each in log(store) if each.type == "tool/call"]
         assert len(set(ids)) == 2
         check_log(log(store))
+
+
+@inside
+async def test_a_server_uses_the_session_that_is_open_and_sees_what_is_live() -> None:
+    store = MemoryStore()
+    async with backend(store) as some:
+        assert some.store is store
+        assert some.awake("c") is None
+        async with some.use("c") as session:
+            assert session is (await some.open("c")).session
+        assert some.awake("c") is session  # it stays open
+        await some.close("c")
+        assert some.awake("c") is None
