@@ -164,14 +164,20 @@ def test_two_tabs_agree(open_page: Opening) -> None:
         for page in (one, two):
             row(page, "user:m1").wait_for()
 
-        async def speak() -> None:
-            attempt = session.attempt(1, 1)
-            for word in ("One ", "and ", "two."):
-                attempt.emit("text", {"block": 0, "text": word})
+        async def speak(word: str) -> None:
+            spoken_by[0].emit("text", {"block": 0, "text": word})
 
-        served.do(speak())
-        for page in (one, two):
-            row(page, "assistant:1.1").get_by_text("One and two.").wait_for()
+        async def attempted() -> None:
+            spoken_by.append(session.attempt(1, 1))
+
+        spoken_by: list[Any] = []
+        served.do(attempted())
+        text = ""
+        for word in ("One ", "and ", "two."):
+            text += word
+            served.do(speak(word))
+            for page in (one, two):
+                row(page, "assistant:1.1").get_by_text(text.strip()).wait_for()
         assert keys(one) == keys(two)
 
 
@@ -213,12 +219,15 @@ def test_scrolling_up_pages_and_keeps_the_place(open_page: Opening, tmp_path: Pa
             (each) => each.getBoundingClientRect().bottom > top + 40);
           return [first.dataset.key, Math.round(first.getBoundingClientRect().top - top)];
         }"""
-        box.evaluate("box => box.scrollTo(0, 950)")
-        settled(page)
-        page.evaluate("window.before = null")
-        box.evaluate("box => box.scrollTo(0, 880)")
+        asked: list[Any] = []
+        page.route("**/older", asked.append)  # it waits until we have looked
+        with page.expect_request("**/older"):
+            box.evaluate("box => box.scrollTo(0, 300)")
         settled(page)
         before = page.evaluate(place)
+        assert page.evaluate("assembler.live.order.length") == loaded
+        page.unroute("**/older")
+        asked[0].continue_()
         until(page, f"assembler.live.order.length > {loaded}")
         settled(page)
         settled(page)

@@ -150,6 +150,18 @@ def test_what_the_engine_refuses_is_the_last_moment_and_says_why() -> None:
     )
 
 
+def test_what_is_loaded_again_with_another_content_was_another_one_before() -> None:
+    def load(text: str) -> dict[str, Any]:
+        said = {"message_id": "m1", "content": [{"type": "text", "text": text}]}
+        events = [
+            {"seq": 1, "type": "turn/start", "data": {"turn": 1}},
+            {"seq": 2, "type": "user/message", "data": said},
+        ]
+        return {"op": "load", "events": events}
+
+    agrees_everywhere(recorded_lines(load("one"), load("two")), catalog(), [])
+
+
 def test_too_many_operations_and_unknown_moments_are_refused() -> None:
     note = {"op": "append", "event": {"type": "note"}}
     with pytest.raises(LimitError, match="moments_max = 2"):
