@@ -220,14 +220,14 @@ def test_scrolling_up_pages_and_keeps_the_place(open_page: Opening, tmp_path: Pa
           return [first.dataset.key, Math.round(first.getBoundingClientRect().top - top)];
         }"""
         asked: list[Any] = []
-        page.route("**/older", asked.append)  # it waits until we have looked
+        page.route("**/older", lambda route: asked.append(route))  # noqa: PLW0108
         with page.expect_request("**/older"):
             box.evaluate("box => box.scrollTo(0, 300)")
         settled(page)
         before = page.evaluate(place)
         assert page.evaluate("assembler.live.order.length") == loaded
-        page.unroute("**/older")
         asked[0].continue_()
+        page.unroute("**/older")
         until(page, f"assembler.live.order.length > {loaded}")
         settled(page)
         settled(page)
