@@ -93,7 +93,8 @@ class StoreSource(Source):
         self._search_scanned_max = search_scanned_max
 
     @property
-    def hub(self) -> Hub:
+    def hub(self) -> Sessions:
+        """Whose conversations they are."""
         return self._hub
 
     @property
