@@ -8,7 +8,6 @@ values and Nodes are made when somebody asks for them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from assembler.engine.anomalies import AnomalyLog
@@ -566,18 +565,14 @@ class Assembler:
     def behind(self, view: str, key: str) -> ContextView | None:
         """The Context whose Node has that key on a view, as of the last flush; None: no such Node.
 
-        O(kinds of the view) where the Context bears the Node's id, else O(its Contexts).
+        O(kinds of the view).
         """
         if key not in self.view(view):
             return None
-        ident = self.view(view)[key].id
-        tables = [
-            self._derived.tables[spec.kind] for spec in self._registry.specs if spec.target == view
-        ]
-        likely = (table[ident] for table in tables if ident in table)
-        every = (entry for table in tables for entry in table.values())
-        for entry in chain(likely, every):
-            if entry.node_key == key:
+        ident = self.view(view)[key].id  # a Node bears the id of its Context
+        for spec in self._registry.specs:
+            entry = self._derived.tables.find(spec.kind, ident)
+            if spec.target == view and entry is not None and entry.node_key == key:
                 return ContextView(entry)
         return None
 
