@@ -2,9 +2,10 @@
 
 Groups: `assembler.catalogs` (functions that give the Definitions of a conversation; beside the
 catalog `NAME` stands, if there is one, the function `NAME.row` that says how a Node of it reads on
-one line), `assembler.operations` (operations and expectations of recordings),
-`assembler.importers` and `assembler.exporters`. Nothing here knows what is behind a name; the
-values that both sides share are here (`Operations`, `Digest`, `Odd`).
+one line; `NAME.titles`, `NAME.marks` and `NAME.page` as `titles`, `marks` and `page_module` say),
+`assembler.operations` (operations and expectations of recordings), `assembler.importers` and
+`assembler.exporters`. Nothing here knows what is behind a name; the values that both sides share
+are here (`Operations`, `Digest`, `Odd`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
@@ -183,6 +185,21 @@ def row_text(name: str = "default") -> RowText | None:
     """How a Node of that catalog reads on one line; None when the catalog does not say."""
     entry = _group("catalogs").get(f"{name}.row")
     return None if entry is None else entry.load()
+
+
+def marks(name: str = "default") -> Mapping[str, str]:
+    """Which types of events of that catalog are worth a mark on a timeline, and which word."""
+    entry = _group("catalogs").get(f"{name}.marks")
+    return _NOTHING if entry is None else MappingProxyType(dict(entry.load()))
+
+
+def page_module(name: str = "default") -> bytes:
+    """The JavaScript module that says how a Node of that catalog reads; empty: it has none.
+
+    The entry point names a constant: the name of a file in the package that it stands in.
+    """
+    entry = _group("catalogs").get(f"{name}.page")
+    return b"" if entry is None else files(entry.module).joinpath(entry.load()).read_bytes()
 
 
 def titles(name: str = "default") -> tuple[str, ...]:

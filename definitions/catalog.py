@@ -24,7 +24,14 @@ from definitions.turn_error import TurnError
 from definitions.turn_limit import TurnLimit
 from definitions.turn_tail import TurnTail
 
-__all__ = ["TITLES", "catalog"]
+__all__ = ["MARKS", "TITLES", "catalog"]
+
+MARKS = {
+    "llm/retry": "retry",
+    "llm/fallback": "retry",
+    "permission/request": "permission",
+}
+"""The types of events that are marked on a timeline, and the word for each."""
 
 TITLES = ("conversation/title",)
 """The types of events whose `title` is what a conversation is called."""

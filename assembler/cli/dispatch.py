@@ -16,7 +16,16 @@ from typing import Any, NoReturn
 
 from assembler import __version__
 from assembler.cli import (
-    check, digest, export, importing, play, record, serve, state, types, verify,
+    check,
+    digest,
+    export,
+    importing,
+    play,
+    record,
+    serve,
+    state,
+    types,
+    verify,
 )
 from assembler.cli.inputs import BAD_INPUT
 from assembler.cli.output import complain
@@ -25,9 +34,8 @@ from assembler.engine.errors import AssemblerError, InputError
 
 __all__ = ["dispatch"]
 
-from assembler.cli import (
-    check, digest, export, importing, play, record, serve, state, types, verify,
-)
+_COMMANDS = (play, check, state, verify, importing, export, record, digest, serve, types)
+
 _BROKEN_PIPE = 141
 
 

@@ -20,6 +20,7 @@ from assembler.engine.errors import InputError
 
 if TYPE_CHECKING:
     from assembler.server import Source
+    from assembler.server.inspecting.travels import Inspecting
 
 __all__ = ["add", "require_server"]
 
@@ -133,11 +134,23 @@ async def _serve(arguments: argparse.Namespace, known: Definitions) -> None:
             # With a token, another name for this address is of no use to anybody.
             hosts=(*LOOPBACK, arguments.host) if local else None,
             view=arguments.view,
+            inspecting=_inspecting(source, known, arguments.catalog),
         )
         await stack.enter_async_context(app)
         port = at.getsockname()[1]
         host = f"[{arguments.host}]" if ":" in arguments.host else arguments.host
         await serve(app, at, lambda: say(f"serving at http://{host}:{port}/"))
+
+
+def _inspecting(source: Source, known: Definitions, catalog: str) -> Inspecting:
+    from assembler.server.inspecting.travels import Inspecting, recordings_of  # noqa: PLC0415
+
+    return Inspecting(
+        recordings_of(source),
+        known,
+        marks=plugins.marks(catalog),
+        module=plugins.page_module(catalog),
+    )
 
 
 async def _source(

@@ -548,6 +548,34 @@ class Assembler:
         """The held deltas in position order, as a new list. O(n log n)."""
         return self._attempts.deltas()
 
+    def event(self, seq: int) -> Event | None:
+        """The loaded event of that `seq`; None when it is not loaded. O(1)."""
+        loaded = self._window.loaded.get(seq)
+        return None if loaded is None else loaded.event
+
+    @property
+    def held(self) -> dict[str, int]:
+        """The held attempts, each with the number of its deltas, as a new dict. O(attempts)."""
+        return {name: len(attempt.deltas) for name, attempt in self._attempts.held.items()}
+
+    def delta(self, attempt: str, ordinal: int) -> Delta:
+        """One held delta. O(1); `LookupError` when it is not held."""
+        return self._attempts.held[attempt].deltas[ordinal]
+
+    def behind(self, view: str, key: str) -> ContextView | None:
+        """The Context whose Node has that key on a view, as of the last flush; None: no such Node.
+
+        O(kinds of the view).
+        """
+        if key not in self.view(view):
+            return None
+        ident = self.view(view)[key].id  # a Node bears the id of its Context
+        for spec in self._registry.specs:
+            entry = self._derived.tables.find(spec.kind, ident)
+            if spec.target == view and entry is not None and entry.node_key == key:
+                return ContextView(entry)
+        return None
+
     @property
     def live(self) -> bool | None:
         return self._live

@@ -114,6 +114,11 @@ class View:
         groups = [group for grouping in self._groupings for group in grouping.groups.values()]
         return sorted(groups, key=lambda g: (nodes[g.members[0]].position, g.members[0], g.kind))
 
+    @property
+    def rest(self) -> tuple[Any, bool | None, Any]:
+        """The window, liveness and what is open, as a Snapshot says them. O(1)."""
+        return self._window, self._live, self._open
+
     def findings(self) -> list[Anomaly]:
         """What the Group Definitions raised at."""
         return [odd for grouping in self._groupings for odd in grouping.findings()]

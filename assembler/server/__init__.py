@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from assembler.server.app import ServerApp, create_app
 from assembler.server.files import FilesSource
+from assembler.server.inspecting.travels import Inspecting, recordings_of
 from assembler.server.limits import ServerLimits
 from assembler.server.sources import (
     BusyError,
@@ -25,6 +26,7 @@ __all__ = [
     "BusyError",
     "Entry",
     "FilesSource",
+    "Inspecting",
     "Listing",
     "Opened",
     "ServerApp",
@@ -34,4 +36,5 @@ __all__ = [
     "UnknownError",
     "Writer",
     "create_app",
+    "recordings_of",
 ]

@@ -18,6 +18,7 @@ from starlette.types import Receive, Scope, Send
 from assembler import plugins
 from assembler.server.answers import refusal
 from assembler.server.guard import LOOPBACK, Guard
+from assembler.server.inspecting.travels import Inspecting
 from assembler.server.inspector import inspector_routes
 from assembler.server.limits import ServerLimits
 from assembler.server.openapi import description_route
@@ -35,11 +36,17 @@ class ServerApp:
     closes what it has opened. Served alone it does so when the server stops.
     """
 
-    def __init__(self, service: Service, guard: Guard) -> None:
+    def __init__(
+        self, service: Service, guard: Guard, inspecting: Inspecting | None = None
+    ) -> None:
         self.service = service
         self._app = guard
         inner = guard.app = Starlette(
-            routes=[*service.routes(), description_route(service), *inspector_routes(service)],
+            routes=[
+                *service.routes(),
+                description_route(service),
+                *inspector_routes(service, inspecting),
+            ],
             exception_handlers={HTTPException: _no_route},
         )
         inner.router.redirect_slashes = False  # there is one address for each thing
@@ -101,6 +108,7 @@ def create_app(  # noqa: PLR0913 - given by name
     hosts: tuple[str, ...] | None = LOOPBACK,
     origins: tuple[str, ...] = (),
     view: str | None = None,
+    inspecting: Inspecting | None = None,
     protocols: Mapping[str, Callable[[], Encoder]] | None = None,
 ) -> ServerApp:
     """An application that shows the conversations of `source`; the source stays its owner's.
@@ -109,10 +117,12 @@ def create_app(  # noqa: PLR0913 - given by name
     or write (`POST`) a conversation; what it may not is unknown to it, and in no list. `token`:
     whoever asks must have it. `hosts` are the names under which it answers (None: any, for a
     framework that looks at them itself); `origins` those of other pages that may read it. `view` is
-    what is shown unless asked; the first of the source when left out. `protocols` make encoders,
-    one for each client, by name; when left out, those that are installed.
+    what is shown unless asked; the first of the source when left out. `inspecting` opens the past
+    and the inside of conversations to the page, raw events too; without it the page shows what
+    every client sees. `protocols` make encoders, one for each client, by name; when left out, those
+    that are installed.
     """
     if protocols is None:
         protocols = {name: plugins.protocol(name) for name in plugins.names("protocols")}
     service = Service(source, limits or ServerLimits(), authorize, view, protocols)
-    return ServerApp(service, Guard(token, hosts, origins))
+    return ServerApp(service, Guard(token, hosts, origins), inspecting)

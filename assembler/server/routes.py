@@ -308,23 +308,23 @@ _STREAM_HEADERS = {
 }
 
 
-def named(scope: Scope) -> tuple[str, str]:
-    """The conversation that a path names, and what is asked of it. Raises `UnknownError`.
+def named(scope: Scope, mark: bytes = _MARK) -> tuple[str, str]:
+    """The conversation that a path names behind `mark`, and what is asked of it.
 
     A name is one part of the path, URL-encoded, so that it may hold any text, `/` too. Only the
     path as it came still tells a `/` of a name from one of the path.
     """
     rest: str = scope["path_params"]["rest"]
     whole: bytes = scope.get("raw_path") or b""
-    at = whole.find(_MARK)
+    at = whole.find(mark)
     while at >= 0:
-        part = whole[at + len(_MARK) :]
+        part = whole[at + len(mark) :]
         try:
             if unquote(part.decode("ascii"), errors="strict") == rest:
                 return _split(part.decode("ascii"))
         except UnicodeDecodeError:
             break
-        at = whole.find(_MARK, at + 1)
+        at = whole.find(mark, at + 1)
     raise unknown()
 
 

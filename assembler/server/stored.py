@@ -93,6 +93,11 @@ class StoreSource(Source):
         self._search_scanned_max = search_scanned_max
 
     @property
+    def hub(self) -> Sessions:
+        """Whose conversations they are."""
+        return self._hub
+
+    @property
     def views(self) -> Sequence[str]:
         return self._views
 
