@@ -1,4 +1,4 @@
-"""What all tests share: the `--shared` folder and the Hypothesis profiles.
+"""What all tests share: the `--shared` folder, the Hypothesis profiles, and a PostgreSQL server.
 
 No fixture here knows an engine or a definition; those live beside the tests that use them.
 """
@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
 
 settings.register_profile(
     "fast",
@@ -66,3 +71,12 @@ def shared(pytestconfig: pytest.Config) -> Path:
     if not isinstance(folder, Path):
         pytest.skip("needs recordings made by others: give --shared=DIR or CONVERSATION_SHARED")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Give a server that all tests share: take a schema of your own, and leave it running."""
+    from tests.postgres_server import PostgresServer  # noqa: PLC0415 - its driver is slow to load
+
+    with PostgresServer() as server:
+        yield server

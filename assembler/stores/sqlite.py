@@ -9,15 +9,23 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from time import monotonic, sleep
 from typing import Any, Literal
 
-from assembler.codec import decode_event
-from assembler.engine.errors import AssemblerError, InputError
+from assembler.engine.errors import InputError
 from assembler.engine.events import Draft, Event
-from assembler.stores.base import Limits, Listed, StoreError, SyncStore, answer, body
+from assembler.stores.base import (
+    Limits,
+    Listed,
+    StoreError,
+    SyncStore,
+    answer,
+    body,
+    contiguous,
+    decoded,
+)
 from assembler.stores.store import Store
 
 __all__ = ["SQLiteStore"]
@@ -190,7 +198,7 @@ class _SQLite(SyncStore):
             some = ids[at : at + _IDS_AT_ONCE]
             marks = ", ".join("?" * len(some))
             query = f"{_EVENTS} WHERE {_ITS} AND id IN ({marks})"
-            events = [self._event(*row) for row in self._ask(query, conversation, *some)]
+            events = [decoded(self._path, *row) for row in self._ask(query, conversation, *some)]
             found |= {event.id: event for event in events if event.id is not None}
         return found
 
@@ -206,33 +214,15 @@ class _SQLite(SyncStore):
 
     # -- reading -------------------------------------------------------------------------
 
-    def _page(self, conversation: str, before: int, limit: int) -> Sequence[Event]:
+    def _page(self, conversation: str, before: int, limit: int) -> list[Event]:
         query = f"{_EVENTS} WHERE {_ITS} AND seq < ? ORDER BY seq DESC LIMIT ?"
         rows = self._ask(query, conversation, before, limit)[::-1]
-        return self._run(rows, rows[0][0]) if rows else []
+        return contiguous(self._path, rows, rows[0][0]) if rows else []
 
     def _read(self, conversation: str, after: int, limit: int | None) -> list[Event]:
         query = f"{_EVENTS} WHERE {_ITS} AND seq > ? ORDER BY seq LIMIT ?"
         rows = self._ask(query, conversation, after, -1 if limit is None else limit)
-        return self._run(rows, after + 1)
-
-    def _run(self, rows: Iterable[tuple[int, bytes]], first: int) -> list[Event]:
-        """Events without a hole; `StoreError` when one is not there, which somebody else took."""
-        events = []
-        for expected, (seq, text) in enumerate(rows, first):
-            if seq != expected:
-                raise StoreError(f"{self._path}: event {expected} is missing")
-            events.append(self._event(seq, text))
-        return events
-
-    def _event(self, seq: int, text: bytes) -> Event:
-        try:
-            event = decode_event(text)
-        except AssemblerError:  # whose words may hold contents
-            event = None
-        if event is None or event.seq != seq:
-            raise StoreError(f"{self._path}: event {seq} cannot be read: the file is damaged")
-        return event
+        return contiguous(self._path, rows, after + 1)
 
     def _last(self, conversation: str) -> int:
         rows = self._ask("SELECT last FROM conversations WHERE name = ?", conversation)
@@ -241,7 +231,7 @@ class _SQLite(SyncStore):
     def _newest(self, conversation: str, types: Sequence[str]) -> dict[str, Event]:
         query = f"{_EVENTS} WHERE {_ITS} AND type = ? ORDER BY seq DESC LIMIT 1"
         found = {each: self._ask(query, conversation, each) for each in types}
-        return {each: self._event(*rows[0]) for each, rows in found.items() if rows}
+        return {each: decoded(self._path, *rows[0]) for each, rows in found.items() if rows}
 
     def _conversations(
         self, newest: Sequence[str], limit: int, before: Listed | None

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
-from assembler.stores import Limits, MemoryStore, SQLiteStore, Store
+from assembler.stores import Limits, MemoryStore, PostgresStore, SQLiteStore, Store
 from assembler.testing import check_store, store_checks
+from tests.postgres_server import PostgresServer
 
 MakeStore = Callable[[], Store]
 # Small, so that they are reached.
@@ -17,28 +20,31 @@ SMALL = Limits(
 )
 
 
-def in_memory(path: Path) -> MakeStore:
+def in_memory(_request: pytest.FixtureRequest) -> MakeStore:
     return lambda: MemoryStore(limits=SMALL)
 
 
-def in_a_file(path: Path) -> MakeStore:
-    made: list[int] = []
-
-    def make() -> Store:
-        made.append(1)
-        # "normal": the same code, and the disk is not what is asked here
-        return SQLiteStore(path / f"{len(made)}.db", synchronous="normal", limits=SMALL)
-
-    return make
+def in_a_file(request: pytest.FixtureRequest) -> MakeStore:
+    path: Path = request.getfixturevalue("tmp_path")
+    number = count()
+    # "normal": the same code, and the disk is not what is asked here
+    return lambda: SQLiteStore(path / f"{next(number)}.db", synchronous="normal", limits=SMALL)
 
 
-STORES = {"memory": in_memory, "sqlite": in_a_file}
+def in_a_schema(request: pytest.FixtureRequest) -> MakeStore:
+    server: PostgresServer = request.getfixturevalue("postgres")
+    return lambda: PostgresStore(server.dsn, schema=f"s{token_hex(8)}", limits=SMALL)
+
+
+STORES = {"memory": in_memory, "sqlite": in_a_file, "postgres": in_a_schema}
 
 
 @pytest.mark.parametrize("check", store_checks, ids=lambda check: check.__name__.strip("_"))
 @pytest.mark.parametrize("kind", STORES)
-def test_promise(kind: str, check: Callable[[MakeStore], None], tmp_path: Path) -> None:
-    check(STORES[kind](tmp_path))
+def test_promise(
+    kind: str, check: Callable[[MakeStore], None], request: pytest.FixtureRequest
+) -> None:
+    check(STORES[kind](request))
 
 
 def test_a_store_with_its_usual_limits_keeps_them_too() -> None:
