@@ -157,7 +157,7 @@ class _Postgres(SyncStore):
     def close(self) -> None:
         """Close it for good; a second time changes nothing. What listens hears a 0."""
         super().close()
-        notices, self._notices = self._notices, None
+        notices = self._notices
         if notices is not None:  # not within the lock, which its thread may wait for
             notices.end()
 

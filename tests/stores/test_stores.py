@@ -10,7 +10,7 @@ from secrets import token_hex
 import pytest
 
 from assembler.stores import Limits, MemoryStore, PostgresStore, SQLiteStore, Store
-from assembler.testing import check_store, store_checks
+from assembler.testing import check_store, shared_store_checks, store_checks
 from tests.postgres_server import PostgresServer
 
 MakeStore = Callable[[], Store]
@@ -20,31 +20,78 @@ SMALL = Limits(
 )
 
 
-def in_memory(_request: pytest.FixtureRequest) -> MakeStore:
-    return lambda: MemoryStore(limits=SMALL)
+class InMemory:
+    def __init__(self, _request: pytest.FixtureRequest) -> None: ...
+
+    def make(self) -> Store:
+        return MemoryStore(limits=SMALL)
 
 
-def in_a_file(request: pytest.FixtureRequest) -> MakeStore:
-    path: Path = request.getfixturevalue("tmp_path")
-    number = count()
-    # "normal": the same code, and the disk is not what is asked here
-    return lambda: SQLiteStore(path / f"{next(number)}.db", synchronous="normal", limits=SMALL)
+class InFiles:
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.folder: Path = request.getfixturevalue("tmp_path")
+        self.numbers = count()
+        self.paths: dict[Store, Path] = {}
+
+    def make(self) -> Store:
+        return self.open(self.folder / f"{next(self.numbers)}.db")
+
+    def again(self, store: Store) -> Store:
+        return self.open(self.paths[store])
+
+    def open(self, path: Path) -> Store:
+        # "normal": the same code, and the disk is not what is asked here
+        store = SQLiteStore(path, synchronous="normal", poll_ms=5, limits=SMALL)
+        self.paths[store] = path
+        return store
 
 
-def in_a_schema(request: pytest.FixtureRequest) -> MakeStore:
-    server: PostgresServer = request.getfixturevalue("postgres")
-    return lambda: PostgresStore(server.dsn, schema=f"s{token_hex(8)}", limits=SMALL)
+class InSchemas:
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.server: PostgresServer = request.getfixturevalue("postgres")
+        self.schemas: dict[Store, str] = {}
+
+    def make(self) -> Store:
+        return self.open(f"s{token_hex(8)}")
+
+    def again(self, store: Store) -> Store:
+        return self.open(self.schemas[store])
+
+    def open(self, schema: str) -> Store:
+        store = PostgresStore(self.server.dsn, schema=schema, limits=SMALL)
+        self.schemas[store] = schema
+        return store
 
 
-STORES = {"memory": in_memory, "sqlite": in_a_file, "postgres": in_a_schema}
+STORES = {"memory": InMemory, "sqlite": InFiles, "postgres": InSchemas}
+SHARED = {"sqlite": InFiles, "postgres": InSchemas}
 
 
-@pytest.mark.parametrize("check", store_checks, ids=lambda check: check.__name__.strip("_"))
+def named(check: Callable[..., None]) -> str:
+    return check.__name__.strip("_")
+
+
+@pytest.mark.parametrize("check", store_checks, ids=named)
 @pytest.mark.parametrize("kind", STORES)
 def test_promise(
     kind: str, check: Callable[[MakeStore], None], request: pytest.FixtureRequest
 ) -> None:
-    check(STORES[kind](request))
+    check(STORES[kind](request).make)
+
+
+@pytest.mark.parametrize("check", shared_store_checks, ids=named)
+@pytest.mark.parametrize("kind", SHARED)
+def test_shared_promise(
+    kind: str, check: Callable[..., None], request: pytest.FixtureRequest
+) -> None:
+    stores = SHARED[kind](request)
+    check(stores.make, stores.again)
+
+
+def test_a_promise_between_stores_is_named() -> None:
+    with pytest.raises(AssertionError) as broken:
+        check_store(MemoryStore, lambda store: MemoryStore())  # another log
+    assert broken.value.__notes__[0].startswith("broken promise: What one store has acknowledged")
 
 
 def test_a_store_with_its_usual_limits_keeps_them_too() -> None:
