@@ -58,7 +58,8 @@ class InSchemas:
         return self.open(self.schemas[store])
 
     def open(self, schema: str) -> Store:
-        store = PostgresStore(self.server.dsn, schema=schema, limits=SMALL)
+        # long: a notice that is not given is not found out by looking
+        store = PostgresStore(self.server.dsn, schema=schema, listen_check_ms=600_000, limits=SMALL)
         self.schemas[store] = schema
         return store
 
