@@ -59,6 +59,12 @@ _SETTINGS = """
         set_config('synchronous_commit', coalesce(
             nullif(current_setting('synchronous_commit'), 'off'), 'on'), false)
 """  # an append is acknowledged when it is on disk, whatever the server is used to
+# Asked of the catalogue itself: `to_regclass` may remember what was before a wait for a lock.
+_TABLES = """
+    SELECT relname FROM pg_catalog.pg_class JOIN pg_catalog.pg_namespace n ON n.oid = relnamespace
+    WHERE nspname = %s AND relname IN ('version', 'conversations', 'events')
+"""
+_NAMESPACE = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s"
 _USUAL = {
     "fallback_application_name": "conversation-assembler",
     "client_encoding": "UTF8",
@@ -150,13 +156,11 @@ class Database:
 
     def _version(self, connection: Connection) -> int:
         """0 when there are no tables of ours."""
-        names = [f"{self._schema}.{name}" for name in ("version", "conversations", "events")]
-        query = "SELECT to_regclass(%s) IS NULL, coalesce(to_regclass(%s), to_regclass(%s)) IS NULL"
-        ((no_version, free),) = connection.execute(query, names).fetchall()
-        if not no_version:
+        found = {name for (name,) in connection.execute(_TABLES, (self._schema,))}
+        if "version" in found:
             rows = connection.execute(self.statement("SELECT number FROM SCHEMA.version"))
             return int(rows.fetchall()[0][0])
-        if not free:
+        if found:
             raise StoreError(f"{self.place}: it has tables of another program")
         return 0
 
@@ -168,8 +172,8 @@ class Database:
             )
         if version == SCHEMA_VERSION:
             return
-        exists = connection.execute("SELECT to_regnamespace(%s) IS NOT NULL", (self._schema,))
-        if not exists.fetchall()[0][0]:  # to ask first needs no right to make one
+        exists = connection.execute(_NAMESPACE, (self._schema,)).fetchall()
+        if not exists:  # (to ask first needs no right to make one)
             connection.execute(self.statement("create schema SCHEMA"))
         for step in _STEPS[version:]:
             for query in step:
