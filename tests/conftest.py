@@ -53,7 +53,7 @@ def _folder(text: str) -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--shared DIR`; the environment variable CONVERSATION_SHARED does the same."""
+    """Add `--shared DIR`, for which CONVERSATION_SHARED stands as well, and `--kills N`."""
     parser.addoption(
         "--shared",
         metavar="DIR",
@@ -61,6 +61,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("CONVERSATION_SHARED") or None,
         help="folder with cases/ and streams/, recorded by others; without it their tests skip "
         "(default: $CONVERSATION_SHARED)",
+    )
+    parser.addoption(
+        "--kills",
+        metavar="N",
+        type=int,
+        help="how many writers of each kind tests/stores/test_crashes.py kills (default: enough "
+        "for a minute)",
     )
 
 

@@ -111,11 +111,17 @@ def test_a_step_that_fails_changes_nothing(
         assert store.read("c") == log
 
 
-def test_many_open_a_new_schema_at_once(make: Make) -> None:
+def test_many_open_a_new_schema_at_once(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     barrier, failed = threading.Barrier(8), []
+    prepare = postgres_database.Database._prepare
+
+    def together(database: Any, connection: Any) -> None:
+        barrier.wait(20)
+        prepare(database, connection)
+
+    monkeypatch.setattr(postgres_database.Database, "_prepare", together)
 
     def write(name: str) -> None:
-        barrier.wait(20)
         try:
             with make().sync as store:
                 store.append(name, [Draft("a")], 0)
@@ -128,6 +134,7 @@ def test_many_open_a_new_schema_at_once(make: Make) -> None:
     for thread in threads:
         thread.join()
     assert not failed
+    monkeypatch.undo()
     with make().sync as store:
         assert len(store.conversations()) == 8
 
@@ -318,6 +325,13 @@ def test_why_there_is_no_connection_is_told_without_the_password(
     assert "\n" not in str(told.value)
 
 
+def test_a_password_that_stands_elsewhere_too_is_not_told(postgres: PostgresServer) -> None:
+    dsn = postgres.dsn.replace("/postgres", f"/{PASSWORD}").replace(f"//{PASSWORD}", "//postgres")
+    assert dsn.endswith(f"/{PASSWORD}")
+    with pytest.raises(StoreError, match=r'database "\*\*\*" does not exist'):
+        PostgresStore(dsn).sync.open()
+
+
 def test_no_error_holds_what_was_stored(
     make: Make, postgres: PostgresServer, schema: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -328,9 +342,8 @@ def test_no_error_holds_what_was_stored(
         postgres.ask(f"UPDATE {schema}.conversations SET last = 0")  # noqa: S608
         store.append("c", [Draft("a", {"x": "secret"}, id="other")], 0)
         postgres.ask(f"UPDATE {schema}.conversations SET last = 0")  # noqa: S608
-        with pytest.raises(StoreError, match="duplicate key") as told:
+        with pytest.raises(StoreError, match='duplicate key .* "events_pkey"$') as told:
             store.append("c", [Draft("a", {"x": "secret"}, id="secret")], 0)
-        assert "secret" not in str(told.value)
         assert told.value.__suppress_context__
     assert "secret" not in caplog.text
 
