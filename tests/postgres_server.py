@@ -14,8 +14,10 @@ import signal
 import socket
 import subprocess
 import tempfile
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Event
 from types import TracebackType
 from typing import Self
 
@@ -113,9 +115,14 @@ class PostgresServer:
     def kill(self) -> None:
         """End all its processes at once, as a crash does."""
         assert self.process is not None
-        for pid in [self.process.pid, *_children(self.process.pid)]:
-            os.kill(pid, signal.SIGKILL)
+        children = _children(self.process.pid)
+        for pid in [self.process.pid, *children]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self.process.wait()
+        for pid in children:  # until they are gone, their memory is in use
+            while _lives(pid):
+                Event().wait(0.01)
 
     def stop(self) -> None:
         if self.process is not None and self.process.poll() is None:
@@ -148,6 +155,13 @@ def with_pause(process: subprocess.Popen[bytes]) -> None:
         process.wait(0.05)
     except subprocess.TimeoutExpired:
         return
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
 
 
 def _children(pid: int) -> list[int]:

@@ -106,7 +106,7 @@ class SyncStore(ABC):
 
     def __init__(self, limits: Limits | None = None, upcasters: Upcasters | None = None) -> None:
         self.limits = limits or Limits()
-        self._chains = Chains(upcasters or {})
+        self._chains = Chains({} if upcasters is None else upcasters)
         self._lock = Lock()
         self._opened = False
         self._closed = False

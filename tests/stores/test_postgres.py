@@ -342,7 +342,7 @@ def test_no_error_holds_what_was_stored(
         postgres.ask(f"UPDATE {schema}.conversations SET last = 0")  # noqa: S608
         store.append("c", [Draft("a", {"x": "secret"}, id="other")], 0)
         postgres.ask(f"UPDATE {schema}.conversations SET last = 0")  # noqa: S608
-        with pytest.raises(StoreError, match='duplicate key .* "events_pkey"$') as told:
+        with pytest.raises(StoreError, match=r'duplicate key .* "events_pkey"$') as told:
             store.append("c", [Draft("a", {"x": "secret"}, id="secret")], 0)
         assert told.value.__suppress_context__
     assert "secret" not in caplog.text
