@@ -97,14 +97,16 @@ class Writers:
         return len(log)
 
 
-def kill_many(writers: Writers, kills: int, opened: Callable[[], SyncStore]) -> int:
+def kill_many(
+    writers: Writers, kills: int, opened: Callable[[], SyncStore], longest_s: float = 0.03
+) -> int:
     """Kill `kills` writers, two at a time, after no time to a few appends, and look after each."""
     chance = random.Random(7)  # noqa: S311 - which moments, the same ones each time
     events = 0
     waiting = [writers.start(), writers.start()]
     while writers.kills < kills:
         pair, waiting = waiting, [writers.start(), writers.start()]  # the next ones get ready
-        moments = [chance.uniform(0, 0.03) for _ in pair]
+        moments = [chance.uniform(0, longest_s) for _ in pair]
         threads = [
             threading.Thread(target=writers.run, args=each)
             for each in zip(pair, moments, strict=True)
@@ -148,7 +150,7 @@ def test_killed_writers_of_a_schema_lose_nothing(
     schema = f"s{token_hex(8)}"
     writers = Writers("postgres", postgres.dsn, schema)
     opened = lambda: PostgresStore(postgres.dsn, schema=schema).sync  # noqa: E731
-    assert kill_many(writers, kills or 20, opened)
+    assert kill_many(writers, kills or 20, opened, 0.3)  # to connect takes longer
     with opened() as store:
         check_goes_on(store)
 
