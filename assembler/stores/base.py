@@ -171,6 +171,8 @@ class SyncStore(ABC):
         for name in draft.more or ():
             if name in _FIELDS:
                 raise InputError(f"more: {name!r} is a field of its own")
+        if draft.more is not None and not draft.more:
+            draft = replace(draft, more=None)  # as it is read again
         self._need_short("type", draft.type)
         if draft.id is not None:
             self._need_short("id", draft.id)

@@ -42,7 +42,11 @@ TYPES = st.sampled_from(("a", "b", "old", "\0/\u00fc")) | st.text(max_size=3)
 IDS = st.none() | st.sampled_from(("1", "2", "3", "\0", "4")) | st.text(max_size=2)
 DATA = st.dictionaries(
     st.text(max_size=3),
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=300),
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=300),
     max_size=2,
 )
 DRAFTS = st.builds(
