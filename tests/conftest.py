@@ -1,4 +1,4 @@
-"""What all tests share: the `--shared` folder and the Hypothesis profiles.
+"""What all tests share: the `--shared` folder, the Hypothesis profiles, and a PostgreSQL server.
 
 No fixture here knows an engine or a definition; those live beside the tests that use them.
 """
@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import argparse
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from tests.postgres_server import PostgresServer
 
 settings.register_profile(
     "fast",
@@ -48,7 +53,7 @@ def _folder(text: str) -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--shared DIR`; the environment variable CONVERSATION_SHARED does the same."""
+    """Add `--shared DIR`, for which CONVERSATION_SHARED stands as well, and `--kills N`."""
     parser.addoption(
         "--shared",
         metavar="DIR",
@@ -56,6 +61,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=os.environ.get("CONVERSATION_SHARED") or None,
         help="folder with cases/ and streams/, recorded by others; without it their tests skip "
         "(default: $CONVERSATION_SHARED)",
+    )
+    parser.addoption(
+        "--kills",
+        metavar="N",
+        type=int,
+        help="how many writers of each kind tests/stores/test_crashes.py kills (default: enough "
+        "for a minute)",
     )
 
 
@@ -66,3 +78,12 @@ def shared(pytestconfig: pytest.Config) -> Path:
     if not isinstance(folder, Path):
         pytest.skip("needs recordings made by others: give --shared=DIR or CONVERSATION_SHARED")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """Give a server that all tests share: take a schema of your own, and leave it running."""
+    from tests.postgres_server import PostgresServer  # noqa: PLC0415 - its driver is slow to load
+
+    with PostgresServer() as server:
+        yield server

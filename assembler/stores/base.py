@@ -1,26 +1,40 @@
 """The contract of every store: what it promises, checked once for all of them.
 
 Here stands the plain core, without a loop: what a call may be given is checked and told here, and
-a backend implements the `_methods`. Not here: the async face (`store`), and where events are kept
-(`memory`, `sqlite`).
+a backend implements the `_methods`. Not here: the async face (`store`), where events are kept
+(`memory`, `sqlite`, `postgres`), and how old versions are read (`upcasting`).
 """
 
 from __future__ import annotations
 
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from assembler.codec import encode
+from assembler.codec import decode_event, encode
 from assembler.engine.errors import AssemblerError, ConflictError, InputError, LimitError
 from assembler.engine.events import INT_END, Draft, Event, as_draft, json_kind, need_text
+from assembler.stores.upcasting import Chains, Upcasters
 
-__all__ = ["Limits", "Listed", "Page", "StoreError", "SyncStore", "answer", "body"]
+__all__ = [
+    "Limits",
+    "Listed",
+    "Page",
+    "StoreClosed",
+    "StoreError",
+    "SyncStore",
+    "answer",
+    "body",
+    "contiguous",
+    "decoded",
+]
 
 Hear = Callable[[int], None]
 Drafts = Iterable[Draft | Mapping[str, Any]]
@@ -33,6 +47,13 @@ class StoreError(AssemblerError):
     """The store cannot do it: it is closed, its file is none of ours, its disk is full."""
 
 
+class StoreClosed(StoreError):  # noqa: N818 - a state, told as an error
+    """The store is closed, for good."""
+
+    def __init__(self) -> None:
+        super().__init__("the store is closed")
+
+
 class Limits(Struct, frozen=True):
     """What a store takes at most; beyond it `LimitError` names the limit."""
 
@@ -42,6 +63,8 @@ class Limits(Struct, frozen=True):
     """The `limit` of one `page`, and events that a `Feed` reads at once."""
     event_bytes_max: int = 64 << 20
     """One event as JSON."""
+    name_bytes_max: int = 2_000
+    """The name of a conversation, the type and the id of an event, each as UTF-8, when written."""
     list_conversations_max: int = 10_000
     """The `limit` of one `conversations`."""
 
@@ -71,19 +94,24 @@ class Listed(Struct, frozen=True):
 class SyncStore(ABC):
     """The plain core of a store: the same promises, without a loop.
 
-    For any thread, one call at a time: a lock makes others wait. A context manager: entering opens
-    it (as does the first use), leaving closes it for good.
+    For any thread. A call waits for the one before it, except where a store has a connection for
+    each. A context manager: entering opens it (as does the first use), leaving closes it for good.
+
+    `upcasters` say how events of old versions are read (`Upcasters`). They work on whatever is
+    given back; what is stored stays as it was written.
 
     Every call raises `InputError` or `LimitError` for what it cannot take, and `StoreError` when
     the store is closed or fails.
     """
 
-    def __init__(self, limits: Limits | None = None) -> None:
+    def __init__(self, limits: Limits | None = None, upcasters: Upcasters | None = None) -> None:
         self.limits = limits or Limits()
+        self._chains = Chains({} if upcasters is None else upcasters)
         self._lock = Lock()
         self._opened = False
         self._closed = False
         self._listeners: dict[str, list[Hear]] = {}
+        self._told: dict[str, int] = {}  # of whom somebody listens to: the last seq that was told
 
     # -- writing -------------------------------------------------------------------------
 
@@ -114,12 +142,15 @@ class SyncStore(ABC):
         checked = self.checked(drafts)
         if not checked:
             return [], 0
-        with self._lock:
-            self._ready()
+        self._need_short("conversation", conversation)
+        if self._chains:
+            for draft in checked:  # what nobody could read is not stored
+                self._upcast(draft.numbered(1), "a draft")
+        with self._call():
             events, wrote = self._append(conversation, checked, expected_seq)
         if wrote:
             self._tell(conversation, expected_seq + wrote)
-        return events, wrote
+        return self._read_as_now(events), wrote
 
     def checked(self, drafts: Drafts) -> list[Draft]:
         """Drafts that nobody can change any more. Raises `InputError`, `LimitError`."""
@@ -130,10 +161,27 @@ class SyncStore(ABC):
             if at >= self.limits.batch_events_max:
                 raise LimitError(f"drafts: more than batch_events_max = {at}")
             try:
-                checked.append(_checked_draft(value))
+                checked.append(self._checked_draft(value))
             except (InputError, LimitError) as error:
                 raise type(error)(f"drafts[{at}]: {error}") from None
         return checked
+
+    def _checked_draft(self, value: Draft | Mapping[str, Any]) -> Draft:
+        draft = as_draft(value)
+        for name in draft.more or ():
+            if name in _FIELDS:
+                raise InputError(f"more: {name!r} is a field of its own")
+        if draft.more is not None and not draft.more:
+            draft = replace(draft, more=None)  # as it is read again
+        self._need_short("type", draft.type)
+        if draft.id is not None:
+            self._need_short("id", draft.id)
+        return draft
+
+    def _need_short(self, name: str, text: str) -> None:
+        most = self.limits.name_bytes_max
+        if len(text) > most or len(text.encode()) > most:
+            raise LimitError(f"{name}: longer than name_bytes_max = {most}")
 
     # -- reading -------------------------------------------------------------------------
 
@@ -149,9 +197,9 @@ class SyncStore(ABC):
             _need_seq("before", before, 1)
         most = self.limits.page_events_max
         limit = _count("limit", limit, 50, "page_events_max", most)
-        with self._lock:
-            self._ready()
+        with self._call():
             events = self._page(conversation, INT_END if before is None else before, limit)
+        events = self._read_as_now(events)
         return Page(tuple(events), bool(events) and events[0].seq > 1)
 
     def read(self, conversation: str, after: int = 0, limit: int | None = None) -> list[Event]:
@@ -163,15 +211,14 @@ class SyncStore(ABC):
         _need_seq("after", after)
         if limit is not None:
             _need_seq("limit", limit, 1)
-        with self._lock:
-            self._ready()
-            return self._read(conversation, after, limit)
+        with self._call():
+            events = self._read(conversation, after, limit)
+        return self._read_as_now(events)
 
     def last(self, conversation: str) -> int:
         """The seq of the last event; 0 when there is none. O(log conversations)."""
         need_text("conversation", conversation)
-        with self._lock:
-            self._ready()
+        with self._call():
             return self._last(conversation)
 
     def newest(self, conversation: str, types: Iterable[str]) -> dict[str, Event]:
@@ -181,9 +228,9 @@ class SyncStore(ABC):
         """
         need_text("conversation", conversation)
         wanted = _types("types", types)
-        with self._lock:
-            self._ready()
-            return self._newest(conversation, wanted)
+        with self._call():
+            found = self._newest(conversation, wanted)
+        return dict(zip(found, self._read_as_now([*found.values()]), strict=True))
 
     def conversations(
         self,
@@ -203,25 +250,47 @@ class SyncStore(ABC):
             raise InputError(f"before: expected an entry of a list, got {json_kind(before)}")
         most = self.limits.list_conversations_max
         limit = _count("limit", limit, 50, "list_conversations_max", most)
-        with self._lock:
-            self._ready()
-            return self._conversations(wanted, limit, before)
+        with self._call():
+            found = self._conversations(wanted, limit, before)
+        return [self._listed_as_now(entry) for entry in found] if self._chains else found
+
+    def _listed_as_now(self, entry: Listed) -> Listed:
+        newest = zip(entry.newest, self._read_as_now([*entry.newest.values()]), strict=True)
+        return replace(entry, newest=dict(newest))
+
+    def _read_as_now(self, events: list[Event]) -> list[Event]:
+        """Events as the upcasters have them."""
+        if not self._chains:
+            return events
+        return [self._upcast(event, f"event {event.seq}") for event in events]
+
+    def _upcast(self, event: Event, what: str) -> Event:
+        try:
+            return self._chains.upcast(event)
+        except Exception as error:  # whose words may hold contents
+            raise StoreError(
+                f"{what} of type {event.type!r:.80}, version {event.v}: "
+                f"an upcaster raised {type(error).__name__}"
+            ) from error
 
     # -- following -----------------------------------------------------------------------
 
     def listen(self, conversation: str, hear: Hear) -> Callable[[], None]:
         """Have `hear(seq)` called after each append to `conversation`; gives what ends it.
 
-        It is called in the thread of the writer, after the commit, with the seq of the last event
-        written; two writers may be heard in either order. It must be quick and must not raise
-        (what it raises is logged). When the store closes it is called once more, with 0. It
-        hears the writers of this store object alone: other processes are not heard.
+        It is called after the commit, with the seq of the last event written, in the thread of
+        the writer, or in the store's own when another process wrote. Each seq that is told is
+        greater than the one before; of several appends it may hear the last alone. It must be
+        quick and must not raise (what it raises is logged). When the store closes it is called
+        once more, with 0.
         """
         need_text("conversation", conversation)
         with self._lock:
             if self._closed:
-                raise StoreError("the store is closed")
+                raise StoreClosed
             self._listeners.setdefault(conversation, []).append(hear)
+            if self._opened:
+                self._watch()
 
         def stop() -> None:
             with self._lock:
@@ -230,12 +299,17 @@ class SyncStore(ABC):
                     heard.remove(hear)
                 if not heard:
                     self._listeners.pop(conversation, None)
+                    self._told.pop(conversation, None)
 
         return stop
 
     def _tell(self, conversation: str, seq: int) -> None:
         with self._lock:
             listeners = tuple(self._listeners.get(conversation, ()))
+            if seq and listeners:
+                if seq <= self._told.get(conversation, 0):
+                    return
+                self._told[conversation] = seq
         for hear in listeners:
             try:
                 hear(seq)
@@ -268,6 +342,13 @@ class SyncStore(ABC):
         for name in heard:
             self._tell(name, 0)
 
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """Around whatever a store implements: it is open, and no other call is in it."""
+        with self._lock:
+            self._ready()
+            yield
+
     def __enter__(self) -> Self:
         self.open()
         return self
@@ -282,10 +363,12 @@ class SyncStore(ABC):
 
     def _ready(self) -> None:
         if self._closed:
-            raise StoreError("the store is closed")
+            raise StoreClosed
         if not self._opened:
             self._open()
             self._opened = True
+            if self._listeners:
+                self._watch()
 
     # -- what a store implements: called with checked values, the lock held, and open ----
 
@@ -296,6 +379,12 @@ class SyncStore(ABC):
     @abstractmethod
     def _close(self) -> None: ...
 
+    def _watch(self) -> None:  # noqa: B027 - most stores have nothing to do
+        """Somebody listens: see to it that the events of other processes are told (`_tell`).
+
+        It is called again for each listener.
+        """
+
     @abstractmethod
     def _append(
         self, conversation: str, drafts: Sequence[Draft], expected_seq: int
@@ -303,7 +392,7 @@ class SyncStore(ABC):
         """What `answer` says, stored as one; and how many events were written."""
 
     @abstractmethod
-    def _page(self, conversation: str, before: int, limit: int) -> Sequence[Event]:
+    def _page(self, conversation: str, before: int, limit: int) -> list[Event]:
         """The newest `limit` events below `before`, oldest first."""
 
     @abstractmethod
@@ -358,12 +447,26 @@ def body(event: Event, limits: Limits) -> bytes:
     return text
 
 
-def _checked_draft(value: Draft | Mapping[str, Any]) -> Draft:
-    draft = as_draft(value)
-    for name in draft.more or ():
-        if name in _FIELDS:
-            raise InputError(f"more: {name!r} is a field of its own")
-    return draft
+def contiguous(place: str, rows: Iterable[Sequence[Any]], first: int) -> list[Event]:
+    """The events of rows of seq and body, without a hole; `StoreError` when one is not there,
+    which somebody else took."""
+    events = []
+    for expected, (seq, text) in enumerate(rows, first):
+        if seq != expected:
+            raise StoreError(f"{place}: event {expected} is missing")
+        events.append(decoded(place, seq, text))
+    return events
+
+
+def decoded(place: str, seq: int, text: bytes) -> Event:
+    """The event that was stored as `text`; `StoreError` when it is not number `seq`."""
+    try:
+        event = decode_event(text)
+    except AssemblerError:  # whose words may hold contents
+        event = None
+    if event is None or event.seq != seq:
+        raise StoreError(f"{place}: event {seq} cannot be read: it is damaged")
+    return event
 
 
 def _need_seq(name: str, value: object, least: int = 0) -> None:

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from assembler.engine.errors import InputError
 from assembler.engine.events import Event
-from assembler.stores.base import StoreError, SyncStore
+from assembler.stores.base import StoreClosed, SyncStore
 
 __all__ = ["Feed"]
 
@@ -65,11 +65,9 @@ class Feed:
         self._news.clear()
         try:
             found = await self._run(lambda store: store.read(self._conversation, self._after, most))
-        except StoreError:
+        except StoreClosed:
             self._news.set()
-            if not self._store.closed:
-                raise
-            return
+            raise StopAsyncIteration from None
         except BaseException:
             self._news.set()
             raise

@@ -8,6 +8,7 @@ from typing import TypeVar
 from assembler.engine.events import Draft, Event
 from assembler.stores.base import Limits, Listed, SyncStore, answer, body
 from assembler.stores.store import Store
+from assembler.stores.upcasting import Upcasters
 
 __all__ = ["MemoryStore"]
 
@@ -17,12 +18,16 @@ T = TypeVar("T")
 class MemoryStore(Store):
     """Keeps every conversation in memory, and nothing when it is closed. Calls never wait."""
 
-    def __init__(self, *, limits: Limits | None = None) -> None:
-        super().__init__(_Memory(limits))
+    def __init__(self, *, limits: Limits | None = None, upcasters: Upcasters | None = None) -> None:
+        super().__init__(_Memory(limits, upcasters))
 
     async def run(self, ask: Callable[[SyncStore], T]) -> T:
         """What `ask` makes of the plain core, at once."""
         return ask(self.sync)
+
+    async def close(self) -> None:
+        """Forget everything. A second time changes nothing."""
+        self.sync.close()
 
 
 class _Log:
@@ -46,8 +51,8 @@ _NOTHING = _Log()
 
 
 class _Memory(SyncStore):
-    def __init__(self, limits: Limits | None) -> None:
-        super().__init__(limits)
+    def __init__(self, limits: Limits | None, upcasters: Upcasters | None) -> None:
+        super().__init__(limits, upcasters)
         self._logs: dict[str, _Log] = {}
 
     def _open(self) -> None:
@@ -72,7 +77,7 @@ class _Memory(SyncStore):
             log.add(event)
         return events, len(fresh)
 
-    def _page(self, conversation: str, before: int, limit: int) -> Sequence[Event]:
+    def _page(self, conversation: str, before: int, limit: int) -> list[Event]:
         events = self._log(conversation).events
         end = min(before - 1, len(events))
         return events[max(0, end - limit) : end]

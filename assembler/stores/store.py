@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from assembler.engine.events import Event
-from assembler.stores.base import Drafts, Limits, Listed, Page, StoreError, SyncStore
+from assembler.stores.base import Drafts, Limits, Listed, Page, StoreClosed, SyncStore
 from assembler.stores.feed import Feed
 
 __all__ = ["Store"]
@@ -24,16 +24,19 @@ class Store:
     """The durable log of many conversations, for one event loop.
 
     An async context manager: entering opens it, leaving closes it for good. `sync` is the plain
-    core with the same calls; both may be used side by side. Waiting calls run one after the other
-    in a thread of the store's own. A call that is cancelled while its thread works is not undone:
-    what it appends may be stored, or not. Read, or append again under the same ids.
+    core with the same calls; both may be used side by side. Calls run in threads of the store's
+    own: one after the other where there is one thread, side by side where there are several
+    (`PostgresStore`). A call that is cancelled while its thread works is not undone: what it
+    appends may be stored, or not. Read, or append again under the same ids.
 
     What each call gives, costs and raises is told at `SyncStore`.
     """
 
-    def __init__(self, sync: SyncStore) -> None:
+    def __init__(self, sync: SyncStore, threads_max: int = 1) -> None:
         self.sync = sync
-        self._worker: ThreadPoolExecutor | None = None
+        self._threads_max = threads_max
+        self._workers: ThreadPoolExecutor | None = None
+        self._closing = False
 
     @property
     def limits(self) -> Limits:
@@ -78,18 +81,22 @@ class Store:
 
     async def run(self, ask: Callable[[SyncStore], T]) -> T:
         """What `ask` makes of the plain core, called where it may block."""
-        if self.sync.closed:
-            raise StoreError("the store is closed")
-        if self._worker is None:
-            self._worker = ThreadPoolExecutor(1, "assembler-store")
-        return await get_running_loop().run_in_executor(self._worker, ask, self.sync)
+        if self.sync.closed or self._closing:
+            raise StoreClosed
+        if self._workers is None:
+            self._workers = ThreadPoolExecutor(self._threads_max, "assembler-store")
+        return await get_running_loop().run_in_executor(self._workers, ask, self.sync)
 
     async def close(self) -> None:
         """Close it for good, behind all calls that wait. A second time changes nothing."""
+        self._closing = True
         if not self.sync.closed:
-            await self.run(SyncStore.close)
-        if self._worker is not None:
-            self._worker.shutdown(wait=False)
+            await get_running_loop().run_in_executor(None, self._close)
+
+    def _close(self) -> None:
+        if self._workers is not None:
+            self._workers.shutdown()
+        self.sync.close()
 
     async def __aenter__(self) -> Self:
         await self.run(SyncStore.open)

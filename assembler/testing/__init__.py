@@ -16,7 +16,7 @@ try:
     from assembler.testing.failures import CheckFailed
     from assembler.testing.oracle import Oracle
     from assembler.testing.scripts import Conversation, Operation
-    from assembler.testing.stores import check_store, store_checks
+    from assembler.testing.stores import check_store, shared_store_checks, store_checks
     from assembler.testing.strategies import Spot, conversations, located, operations
 except ModuleNotFoundError as error:
     if error.name != "hypothesis":
@@ -41,5 +41,6 @@ __all__ = [
     "delivery",
     "located",
     "operations",
+    "shared_store_checks",
     "store_checks",
 ]

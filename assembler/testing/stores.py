@@ -1,14 +1,16 @@
 """What every store promises, as checks to run against yours.
 
 `check_store(make_store)` runs them all; `store_checks` are the same, one by one, for a test
-runner that wants to name them. Not here: what only a store on disk can promise (a killed writer,
-two processes), since it takes a path; `tests/stores/test_sqlite.py` shows how to ask that.
+runner that wants to name them. What several processes may share is asked of two stores over one
+log: `shared_store_checks`. Not here: writers that are killed; `tests/stores/test_crashes.py` shows
+how to ask that.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from threading import Barrier, Thread
 from typing import Any
@@ -21,9 +23,11 @@ from assembler.engine.errors import AssemblerError, ConflictError, InputError, L
 from assembler.engine.events import Draft, Event
 from assembler.stores import Feed, MemoryStore, Page, Store, StoreError, SyncStore
 
-__all__ = ["check_store", "store_checks"]
+__all__ = ["check_store", "shared_store_checks", "store_checks"]
 
 MakeStore = Callable[[], Store]
+OpenAgain = Callable[[Store], Store]
+SharedCheck = Callable[[Store, Store], Awaitable[None]]
 Check = Callable[[Store], Awaitable[None]]
 
 LONG_BYTES_MAX = 1 << 20
@@ -33,19 +37,31 @@ HANGS_S = 60
 """A check that waits longer has failed, so that a test run does not hang."""
 
 
-def check_store(make_store: MakeStore) -> None:
+def check_store(make_store: MakeStore, open_again: OpenAgain | None = None) -> None:
     """Fail with an `AssertionError` that names the promise which a store does not keep.
 
     `make_store()` gives a new store with nothing in it; it is called for every check, and often for
     the last one, which compares the store with a `MemoryStore` under random calls (Hypothesis).
     With small `Limits` these are reached as well. Not to be called from within an event loop.
+
+    `open_again(store)` gives another store over the same log, for a store that processes share:
+    then what they promise each other is checked too.
     """
     for check in store_checks:
-        try:
+        with _named(check):
             check(make_store)
-        except AssertionError as error:
-            error.add_note(f"broken promise: {check.__doc__}")
-            raise
+    for shared in shared_store_checks if open_again is not None else ():
+        with _named(shared):
+            shared(make_store, open_again)
+
+
+@contextmanager
+def _named(check: Callable[..., None]) -> Iterator[None]:
+    try:
+        yield
+    except AssertionError as error:
+        error.add_note(f"broken promise: {check.__doc__}")
+        raise
 
 
 def _with_store(check: Check) -> Callable[[MakeStore], None]:
@@ -54,16 +70,39 @@ def _with_store(check: Check) -> Callable[[MakeStore], None]:
     def run(make_store: MakeStore) -> None:
         async def inside() -> None:
             async with make_store() as store:
-                await asyncio.wait_for(check(store), HANGS_S)
+                await check(store)
 
-        try:
-            asyncio.run(inside())
-        except TimeoutError:
-            raise AssertionError(f"it waits for ever (longer than {HANGS_S} s)") from None
+        _run(inside)
 
     run.__name__ = check.__name__
     run.__doc__ = check.__doc__
     return run
+
+
+def _with_two(check: SharedCheck) -> Callable[[MakeStore, OpenAgain | None], None]:
+    """`check` as a plain function that runs it on two new stores over one log."""
+
+    def run(make_store: MakeStore, open_again: OpenAgain | None) -> None:
+        async def inside() -> None:
+            assert open_again is not None
+            async with make_store() as store, open_again(store) as other:
+                await check(store, other)
+
+        _run(inside)
+
+    run.__name__ = check.__name__
+    run.__doc__ = check.__doc__
+    return run
+
+
+def _run(inside: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    async def in_time() -> None:
+        await asyncio.wait_for(inside(), HANGS_S)
+
+    try:
+        asyncio.run(in_time())
+    except TimeoutError:
+        raise AssertionError(f"it waits for ever (longer than {HANGS_S} s)") from None
 
 
 def drafts(*words: str, **fields: Any) -> list[Draft]:
@@ -307,9 +346,15 @@ async def _lists(store: Store) -> None:
 
 async def _lets_one_win(store: Store) -> None:
     """Of two writers who expect the same, one wins: no seq twice, no gap, nobody loses an event."""
-    core, written, barrier = store.sync, [], Barrier(2)
+    await _race(store, store)
 
-    def write(name: str) -> None:
+
+async def _race(store: Store, other: Store) -> None:
+    """Two writers, each through its own store, until both have written all."""
+    written: list[Event] = []
+    barrier = Barrier(2)
+
+    def write(name: str, core: SyncStore) -> None:
         last = 0
         barrier.wait()
         for count in range(20):
@@ -323,7 +368,8 @@ async def _lets_one_win(store: Store) -> None:
             last = events[-1].seq
             written.extend(events)
 
-    threads = [Thread(target=write, args=(name,)) for name in "ab"]
+    cores = (("a", store.sync), ("b", other.sync))
+    threads = [Thread(target=write, args=each) for each in cores]
     for thread in threads:
         thread.start()
     await asyncio.to_thread(_join, threads)
@@ -419,6 +465,81 @@ async def _tells_listeners(store: Store) -> None:
     stop()
     await store.append("c", drafts("d"), 3)
     assert heard == [2, 3]
+
+
+# --- several stores over one log
+
+
+async def _hears_others(store: Store, other: Store) -> None:
+    """A feed gives what another store appends, in order, each event once, and none is missed."""
+    await other.append("c", drafts("a"), 0)
+    async with store.subscribe("c") as feed:
+        heard = [await anext(feed)]
+        waiting = asyncio.ensure_future(anext(feed))
+        await other.append("d", drafts("x"), 0)
+        await other.append("c", drafts("b"), 1)
+        heard.append(await waiting)
+        for at, word in enumerate("cdefgh", 2):
+            await (store, other)[at % 2].append("c", drafts(word), at)
+        heard += [await anext(feed) for _ in range(6)]
+        assert _words(heard) == "abcdefgh"
+
+
+async def _tells_of_others(store: Store, other: Store) -> None:
+    """`listen` is told of what another store appends: seqs that rise, up to the last one."""
+    loop, heard = asyncio.get_running_loop(), []
+    done = asyncio.Event()
+
+    def hear(seq: int) -> None:
+        heard.append(seq)
+        if seq == 6:
+            loop.call_soon_threadsafe(done.set)
+
+    stop = store.sync.listen("c", hear)
+    for at in range(0, 6, 2):
+        await (other, store)[at == 2].append("c", drafts("a", "b"), at)
+    await done.wait()
+    assert heard == sorted(set(heard)), "no seq is told twice, none behind a later one"
+    stop()
+    await other.append("c", drafts("c"), 6)
+    assert heard[-1] == 6
+
+
+async def _sees_others(store: Store, other: Store) -> None:
+    """What one store has acknowledged, the other reads, lists, repeats and conflicts with."""
+    log = await store.append("c", [Draft("a", {"x": 1}, 5, "1"), Draft("b", id="2")], 0)
+    assert await other.read("c") == log
+    assert (await other.page("c", limit=1)).events == (log[1],)
+    assert await other.newest("c", ["a"]) == {"a": log[0]}
+    assert await other.append("c", [Draft("b", id="2"), Draft("a", id="1")], 7) == log[::-1]
+    error: Any = await _refused(ConflictError, lambda: other.append("c", drafts("x"), 1))
+    assert (error.expected, error.actual) == (1, 2)
+    log += await other.append("c", drafts("c"), 2)
+    assert await store.read("c") == log
+    assert await store.conversations(newest=["b"]) == await other.conversations(newest=["b"])
+
+
+async def _lets_one_store_win(store: Store, other: Store) -> None:
+    """Of two stores that append at once, one wins: no seq twice, no gap, nobody loses an event."""
+    await _race(store, other)
+
+
+async def _takes_repeats_from_stores(store: Store, other: Store) -> None:
+    """One batch with ids, sent through two stores at once, is stored once."""
+    batch = [Draft("a", id="1"), Draft("b", id="2")]
+    both = [(store, other)[at % 2].append("c", batch, 0) for at in range(8)]
+    answers = await asyncio.gather(*both)
+    assert all(events == answers[0] for events in answers)
+    assert _words(await other.read("c")) == "ab"
+
+
+async def _outlives_the_other(store: Store, other: Store) -> None:
+    """When one store closes, the other goes on, and its feeds too."""
+    async with store.subscribe("c") as feed:
+        await other.append("c", drafts("a"), 0)
+        await other.close()
+        await store.append("c", drafts("b"), 1)
+        assert _words([await anext(feed), await anext(feed)]) == "ab"
 
 
 # --- the same as memory
@@ -545,3 +666,18 @@ store_checks: tuple[Callable[[MakeStore], None], ...] = (
     _agrees_with_memory,
 )
 """Each promise as a function of `make_store`, with the promise as its docstring."""
+
+shared_store_checks: tuple[Callable[[MakeStore, OpenAgain | None], None], ...] = tuple(
+    map(
+        _with_two,
+        (
+            _sees_others,
+            _hears_others,
+            _tells_of_others,
+            _lets_one_store_win,
+            _takes_repeats_from_stores,
+            _outlives_the_other,
+        ),
+    )
+)
+"""Each promise of stores over one log, as a function of `make_store` and `open_again`."""

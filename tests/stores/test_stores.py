@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
-from assembler.stores import Limits, MemoryStore, SQLiteStore, Store
-from assembler.testing import check_store, store_checks
+from assembler.stores import Limits, MemoryStore, PostgresStore, SQLiteStore, Store
+from assembler.testing import check_store, shared_store_checks, store_checks
+from tests.postgres_server import PostgresServer
 
 MakeStore = Callable[[], Store]
 # Small, so that they are reached.
@@ -17,28 +20,79 @@ SMALL = Limits(
 )
 
 
-def in_memory(path: Path) -> MakeStore:
-    return lambda: MemoryStore(limits=SMALL)
+class InMemory:
+    def __init__(self, _request: pytest.FixtureRequest) -> None: ...
+
+    def make(self) -> Store:
+        return MemoryStore(limits=SMALL)
 
 
-def in_a_file(path: Path) -> MakeStore:
-    made: list[int] = []
+class InFiles:
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.folder: Path = request.getfixturevalue("tmp_path")
+        self.numbers = count()
+        self.paths: dict[Store, Path] = {}
 
-    def make() -> Store:
-        made.append(1)
+    def make(self) -> Store:
+        return self.open(self.folder / f"{next(self.numbers)}.db")
+
+    def again(self, store: Store) -> Store:
+        return self.open(self.paths[store])
+
+    def open(self, path: Path) -> Store:
         # "normal": the same code, and the disk is not what is asked here
-        return SQLiteStore(path / f"{len(made)}.db", synchronous="normal", limits=SMALL)
-
-    return make
-
-
-STORES = {"memory": in_memory, "sqlite": in_a_file}
+        store = SQLiteStore(path, synchronous="normal", poll_ms=5, limits=SMALL)
+        self.paths[store] = path
+        return store
 
 
-@pytest.mark.parametrize("check", store_checks, ids=lambda check: check.__name__.strip("_"))
+class InSchemas:
+    def __init__(self, request: pytest.FixtureRequest) -> None:
+        self.server: PostgresServer = request.getfixturevalue("postgres")
+        self.schemas: dict[Store, str] = {}
+
+    def make(self) -> Store:
+        return self.open(f"s{token_hex(8)}")
+
+    def again(self, store: Store) -> Store:
+        return self.open(self.schemas[store])
+
+    def open(self, schema: str) -> Store:
+        # long: a notice that is not given is not found out by looking
+        store = PostgresStore(self.server.dsn, schema=schema, listen_check_ms=600_000, limits=SMALL)
+        self.schemas[store] = schema
+        return store
+
+
+STORES = {"memory": InMemory, "sqlite": InFiles, "postgres": InSchemas}
+SHARED = {"sqlite": InFiles, "postgres": InSchemas}
+
+
+def named(check: Callable[..., None]) -> str:
+    return check.__name__.strip("_")
+
+
+@pytest.mark.parametrize("check", store_checks, ids=named)
 @pytest.mark.parametrize("kind", STORES)
-def test_promise(kind: str, check: Callable[[MakeStore], None], tmp_path: Path) -> None:
-    check(STORES[kind](tmp_path))
+def test_promise(
+    kind: str, check: Callable[[MakeStore], None], request: pytest.FixtureRequest
+) -> None:
+    check(STORES[kind](request).make)
+
+
+@pytest.mark.parametrize("check", shared_store_checks, ids=named)
+@pytest.mark.parametrize("kind", SHARED)
+def test_shared_promise(
+    kind: str, check: Callable[..., None], request: pytest.FixtureRequest
+) -> None:
+    stores = SHARED[kind](request)
+    check(stores.make, stores.again)
+
+
+def test_a_promise_between_stores_is_named() -> None:
+    with pytest.raises(AssertionError) as broken:
+        check_store(MemoryStore, lambda store: MemoryStore())  # another log
+    assert broken.value.__notes__[0].startswith("broken promise: What one store has acknowledged")
 
 
 def test_a_store_with_its_usual_limits_keeps_them_too() -> None:
