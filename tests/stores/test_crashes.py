@@ -25,7 +25,7 @@ from tests.postgres_server import PostgresServer
 # of ours, so that it is there, with all that it imports, before it is to be killed.
 WRITER = """
 import sys
-from assembler import Draft
+from assembler import ConflictError, Draft
 from assembler.stores import PostgresStore, SQLiteStore
 
 kind, place, schema, name = sys.argv[1:]
