@@ -74,3 +74,37 @@ async def test_a_server_that_cannot_be_reached_is_one_clear_error() -> None:
     with pytest.raises(LiveError, match=r"NATS at 127\.0\.0\.1:1 cannot be used") as told:
         await live.open()
     assert "secret" not in str(told.value)
+
+
+@inside
+async def test_a_server_that_was_away_loses_and_repeats_nothing() -> None:
+    first, second = processes(2)
+    server = SERVER[0]
+    async with first, second, sessions(first, second) as (one, two):
+        with one.working():
+            await one.append(TURN, STEP)
+            attempt = one.attempt(1, 1)
+            attempt.emit("toy", {"id": "x", "v": 1})
+            await until(lambda: said(two) == {"x": [1]})
+            server.stop()
+            await until(lambda: not (first.is_connected or second.is_connected))
+            attempt.emit("toy", {"id": "x", "v": 2})
+            server.start()
+            await until(lambda: said(two) == {"x": [1, 2]})
+            attempt.emit("toy", {"id": "x", "v": 3})
+            await until(lambda: said(two) == {"x": [1, 2, 3]})
+            assert two.live is True
+            assert two.orphan is None
+
+
+@inside
+async def test_nothing_is_held_once_all_is_closed() -> None:
+    first, second = processes(2)
+    async with first, second, sessions(first, second) as (one, two):
+        await one.append(TURN, STEP)
+        one.attempt(1, 1).emit("toy", {"id": "x", "v": 1})
+        await until(lambda: said(two) == {"x": [1]})
+        await one.append(END)
+        await first._outbox.emptied()
+        stream = await first._jetstream.stream_info(first._name, subjects_filter="*.*.a.>")
+        assert not stream.state.subjects
