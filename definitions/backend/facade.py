@@ -15,7 +15,7 @@ from typing import Any, Literal, Self
 
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import AssemblerError
-from assembler.live import Publisher, Session, Subscription, new_name, wall_clock
+from assembler.live import Live, Publisher, Session, Subscription, new_name, wall_clock
 from assembler.stores import Store
 from definitions.backend.attempts import AttemptCore
 from definitions.backend.clerk import Clerk
@@ -237,6 +237,7 @@ class Conversation(ConversationFace):
         self.sync = SyncConversation(self._desk, session.sync, store.sync, time.sleep)
         self._sleep = sleep
         self._clerk = Clerk(self._desk, session, store)
+        session.on_orphan(lambda _: self._clerk.begin(self._desk.closing_orphan()))
 
     async def _open(self, page: int) -> None:
         await self.session.open(page)
@@ -316,6 +317,8 @@ class Conversations:
     open when one is opened was left by a crash; None: not known, and it is left alone. `history`:
     whether a turn loads what the model context needs. `now` gives milliseconds, `names` unique
     names, `sleep` waits so many seconds. `frame_ms`: how long text may wait to be sent together.
+    `live` tells the conversations of other processes what goes on here, and these what goes on
+    there; then `elsewhere` is learned from it.
 
     For one event loop. Leaving it closes them, and not the store.
     """
@@ -333,8 +336,10 @@ class Conversations:
         names: Callable[[], str] = new_name,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         frame_ms: float = 33,
+        live: Live | None = None,
     ) -> None:
         self._store = store
+        self._live = live
         self._frame_ms = frame_ms
         self._assembler = assembling(definitions, redact, hidden)
         self._elsewhere = elsewhere
@@ -364,6 +369,7 @@ class Conversations:
             now=self._now,
             names=self._names,
             elsewhere=self._elsewhere,
+            live=self._live,
         )
         conversation = Conversation(
             session, self._store, names=self._names, sleep=self._sleep, history=self._history
