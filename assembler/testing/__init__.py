@@ -14,6 +14,7 @@ try:
     from assembler.testing.definitions import check_definition
     from assembler.testing.delivery import FAULTS, delivery
     from assembler.testing.failures import CheckFailed
+    from assembler.testing.live import check_live, live_checks
     from assembler.testing.oracle import Oracle
     from assembler.testing.scripts import Conversation, Operation
     from assembler.testing.stores import check_store, shared_store_checks, store_checks
@@ -35,10 +36,12 @@ __all__ = [
     "Spot",
     "check_convergence",
     "check_definition",
+    "check_live",
     "check_store",
     "compare",
     "conversations",
     "delivery",
+    "live_checks",
     "located",
     "operations",
     "shared_store_checks",

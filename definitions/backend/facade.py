@@ -17,7 +17,7 @@ from typing import Any, Literal, Self
 from assembler.engine.definition import Definition, GroupDefinition
 from assembler.engine.errors import AssemblerError, ConflictError
 from assembler.engine.events import Draft
-from assembler.live import Publisher, Session, Subscription, new_name, wall_clock
+from assembler.live import Live, Open, Publisher, Session, Subscription, new_name, wall_clock
 from assembler.stores import Store
 from definitions.backend.attempts import AttemptCore
 from definitions.backend.clerk import Clerk
@@ -320,6 +320,10 @@ class Conversation(ConversationFace):
         self._sleep = sleep
         self._beside = beside
         self._clerk = Clerk(self._desk, session, store)
+        session.on_orphan(self._orphaned)
+
+    def _orphaned(self, _left: Open) -> None:
+        self._clerk.begin(self._desk.closing_orphan())
 
     async def _write(self, draft: Draft) -> None:
         await self.session.decide(lambda: [draft])
@@ -419,6 +423,8 @@ class Conversations:
     open when one is opened was left by a crash; None: not known, and it is left alone. `history`:
     whether a turn loads what the model context needs. `now` gives milliseconds, `names` unique
     names, `sleep` waits so many seconds. `frame_ms`: how long text may wait to be sent together.
+    `live` tells the conversations of other processes what goes on here, and these what goes on
+    there; then `elsewhere` is learned from it.
 
     `await describe(job)` gives the text by which people understand a call that asks for their
     permission, from `job.tool` and `job.input`; `await job.ask(question)` waits for
@@ -442,10 +448,12 @@ class Conversations:
         names: Callable[[], str] = new_name,
         sleep: Callable[[float], Awaitable[Any]] = asyncio.sleep,
         frame_ms: float = 33,
+        live: Live | None = None,
         describe: Describe | None = None,
         describes: Hide = (),
     ) -> None:
         self._store = store
+        self._live = live
         self._frame_ms = frame_ms
         self._assembler = assembling(definitions, redact, hidden)
         self._elsewhere = elsewhere
@@ -494,6 +502,7 @@ class Conversations:
             now=self._now,
             names=self._names,
             elsewhere=self._elsewhere,
+            live=self._live,
         )
         conversation = Conversation(
             session,
