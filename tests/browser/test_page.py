@@ -425,13 +425,27 @@ def test_axe_finds_nothing_serious(
                 until(page, "assembler.state.moments")
             settled(page)
             page.evaluate(axe)
-            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            serious = [
-                (each["id"], [node["html"][:200] for node in each["nodes"]][:3])
-                for each in found["violations"]
-                if each["impact"] in ("serious", "critical")
-            ]
-            assert serious == [], address
+            assert serious(page) == [], address
+        page.keyboard.press("?")
+        page.get_by_role("dialog").wait_for()
+        assert serious(page) == []
+        page.keyboard.press("Escape")
+        page.keyboard.press("k")
+        page.keyboard.press("Enter")
+        for tab in ("content", "changes", "events", "state", "json"):
+            page.get_by_role("tab", name=tab).click()
+            page.locator(f'[role="tabpanel"][aria-labelledby="tab-{tab}"]').wait_for()
+            assert page.locator("#panel > *").count() > 0, tab
+            assert serious(page) == [], tab
+
+
+def serious(page: Any) -> list[Any]:
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        (each["id"], [node["html"][:200] for node in each["nodes"]][:3])
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
 
 
 def test_narrow_screens_show_one_thing_at_a_time(open_page: Opening) -> None:

@@ -148,6 +148,8 @@ class App extends Component {
       return;
     }
     this.stop();
+    clearTimeout(this.learning);
+    this.learning = 0;
     this.following?.close();
     this.live = this.past = this.target = null;
     this.pending = [];
@@ -208,9 +210,9 @@ class App extends Component {
 
   // What happened while somebody looks makes the timeline longer.
   grown() {
-    clearTimeout(this.learning);
+    if (this.learning) return;
     const wait = Math.min(20_000, 1500 + 3 * (this.state.moments?.length || 0));
-    this.learning = setTimeout(() => this.learn(this.state.name), wait);
+    this.learning = setTimeout(() => { this.learning = 0; this.learn(this.state.name); }, wait);
   }
 
   async learn(name) {
@@ -606,7 +608,10 @@ class App extends Component {
     const { at, name, view, selected, detail } = this.state;
     if (at !== before.at || name !== before.name || view !== before.view || detail !== before.detail) this.write();
     if (name !== before.name) document.querySelector(".conversation[aria-current]")?.scrollIntoView({ block: "nearest" });
-    if (this.state.help && !before.help) document.querySelector(".help")?.focus();
+    if (this.state.help && !before.help) {
+      this.helped = document.activeElement;
+      document.querySelector(".help")?.focus();
+    } else if (!this.state.help && before.help) this.helped?.focus?.({ preventScroll: true });
   }
 
   render(_, state) {
@@ -701,7 +706,7 @@ class App extends Component {
 
   help() {
     return html`<div class="dialog" onClick=${(event) => event.target === event.currentTarget && this.setState({ help: false })}>
-      <div class="help" role="dialog" aria-modal="true" aria-label="keys" tabindex="-1"><h2>Keys</h2>
+      <div class="help" role="dialog" aria-modal="true" aria-label="keys" tabindex="-1" onKeyDown=${trapped}><h2>Keys</h2>
         <dl>${KEYS.map(([keys, does]) => html`<div key=${keys}><dt>${keys.split(", ").map((each) => html`<kbd>${each}</kbd> `)}</dt><dd>${does}</dd></div>`)}</dl>
         <button onClick=${() => this.setState({ help: false })}>Close</button></div></div>`;
   }
@@ -711,6 +716,13 @@ class App extends Component {
 function beside({ title, conversation }) {
   if (!title || title === conversation) return "";
   return conversation.endsWith("/" + title) ? conversation.slice(0, -title.length - 1) : conversation;
+}
+
+// A dialog keeps the focus.
+function trapped(event) {
+  if (event.key !== "Tab") return;
+  event.preventDefault();
+  event.currentTarget.querySelector("button").focus();
 }
 
 function decoded(text) {
