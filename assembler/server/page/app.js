@@ -483,7 +483,10 @@ class App extends Component {
     const model = this.model();
     const hits = wanted && model ? model.order.filter((key) => searchable(model.nodes.get(key)).includes(wanted)) : [];
     this.hitting = new Set(hits);
-    this.setState({ finding, hits, hit: hits.length - 1 }, () => { if (hits.length) this.toHit(0, hits.length - 1); });
+    this.setState({ finding, hits, hit: hits.length - 1 });
+    // Who types on is not held up by what is shown of it.
+    cancelAnimationFrame(this.showing);
+    this.showing = requestAnimationFrame(() => hits.length && hits === this.state.hits && this.toHit(0, hits.length - 1));
     this.soughtMs = performance.now() - began;
   };
 

@@ -130,8 +130,10 @@ export class List extends Component {
   forceUpdateSoon() {
     if (this.again > 6) return; // what does not come to rest is drawn at the next scroll
     this.again = (this.again || 0) + 1;
-    queueMicrotask(() => this.forceUpdate());
-    requestAnimationFrame(() => (this.again = 0));
+    if (this.waiting) return;
+    // Before anything is painted, and once for all that asked until then.
+    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.forceUpdate(); });
+    setTimeout(() => (this.again = 0), 50);
   }
 
   range() {
