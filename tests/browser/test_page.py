@@ -358,6 +358,17 @@ def test_a_link_leads_to_a_node_at_a_moment(open_page: Opening) -> None:
         detail.locator(".stage", has_text="preparing").wait_for()
 
 
+def test_a_link_to_what_is_not_loaded_pages_for_it(open_page: Opening, tmp_path: Path) -> None:
+    file = write(tmp_path / "long.jsonl", conversation(60))
+    with in_files(file, page_events=100) as served:
+        page = open_page(served.url + "#/long.jsonl/chat?node=tool%3Ac20.1")
+        row(page, "tool:c20.1").wait_for()
+        page.locator("aside.detail").get_by_text("src/part_20_1.py").first.wait_for()
+        page = open_page(served.url + "#/long.jsonl/chat?node=tool%3Ac9.1&at=600")
+        travelled(page, 600)
+        row(page, "tool:c9.1").wait_for()
+
+
 # -- people -------------------------------------------------------------------------------------
 
 

@@ -332,9 +332,20 @@ class App extends Component {
     this.select(rows[next].key, { focus: true });
   }
 
+  // Shows the Node that an address names; one that is not loaded yet is paged for.
   reveal() {
     const key = this.wanted;
+    if (!key) return;
+    const { live } = this;
+    if (this.turning === null && this.state.at === null && !live.nodes.has(key) && live.window?.has_more) {
+      const first = live.window.first;
+      this.older().then(() => setTimeout(() => {
+        if (live === this.live && live.window.first !== first) this.reveal();
+      }, 150));
+      return;
+    }
     this.wanted = null;
+    if (this.turning !== null) this.unseen = key;
     this.setState({ selected: key, detail: true }, () => {
       this.list.current?.show(key, true);
       this.look();
@@ -403,6 +414,9 @@ class App extends Component {
         else this.past.apply(told, Math.abs(to - from) < 50 ? this.hear : undefined);
         this.setState({ version: this.state.version + 1 });
       }
+      const key = this.unseen;
+      this.unseen = null;
+      if (key && this.past?.nodes.has(key)) this.setState({}, () => this.list.current?.show(key, true));
       this.lookSoon();
     } catch (fault) {
       this.past = this.target = null;
