@@ -358,6 +358,17 @@ def test_a_link_leads_to_a_node_at_a_moment(open_page: Opening) -> None:
         detail.locator(".stage", has_text="preparing").wait_for()
 
 
+def test_a_link_to_what_is_not_loaded_pages_for_it(open_page: Opening, tmp_path: Path) -> None:
+    file = write(tmp_path / "long.jsonl", conversation(60))
+    with in_files(file, page_events=100) as served:
+        page = open_page(served.url + "#/long.jsonl/chat?node=tool%3Ac20.1")
+        row(page, "tool:c20.1").wait_for()
+        page.locator("aside.detail").get_by_text("src/part_20_1.py").first.wait_for()
+        page = open_page(served.url + "#/long.jsonl/chat?node=tool%3Ac9.1&at=600")
+        travelled(page, 600)
+        row(page, "tool:c9.1").wait_for()
+
+
 # -- people -------------------------------------------------------------------------------------
 
 
@@ -425,13 +436,27 @@ def test_axe_finds_nothing_serious(
                 until(page, "assembler.state.moments")
             settled(page)
             page.evaluate(axe)
-            found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
-            serious = [
-                (each["id"], [node["html"][:200] for node in each["nodes"]][:3])
-                for each in found["violations"]
-                if each["impact"] in ("serious", "critical")
-            ]
-            assert serious == [], address
+            assert serious(page) == [], address
+        page.keyboard.press("?")
+        page.get_by_role("dialog").wait_for()
+        assert serious(page) == []
+        page.keyboard.press("Escape")
+        page.keyboard.press("k")
+        page.keyboard.press("Enter")
+        for tab in ("content", "changes", "events", "state", "json"):
+            page.get_by_role("tab", name=tab).click()
+            page.locator(f'[role="tabpanel"][aria-labelledby="tab-{tab}"]').wait_for()
+            assert page.locator("#panel > *").count() > 0, tab
+            assert serious(page) == [], tab
+
+
+def serious(page: Any) -> list[Any]:
+    found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")
+    return [
+        (each["id"], [node["html"][:200] for node in each["nodes"]][:3])
+        for each in found["violations"]
+        if each["impact"] in ("serious", "critical")
+    ]
 
 
 def test_narrow_screens_show_one_thing_at_a_time(open_page: Opening) -> None:

@@ -148,6 +148,8 @@ class App extends Component {
       return;
     }
     this.stop();
+    clearTimeout(this.learning);
+    this.learning = 0;
     this.following?.close();
     this.live = this.past = this.target = null;
     this.pending = [];
@@ -208,9 +210,9 @@ class App extends Component {
 
   // What happened while somebody looks makes the timeline longer.
   grown() {
-    clearTimeout(this.learning);
+    if (this.learning) return;
     const wait = Math.min(20_000, 1500 + 3 * (this.state.moments?.length || 0));
-    this.learning = setTimeout(() => this.learn(this.state.name), wait);
+    this.learning = setTimeout(() => { this.learning = 0; this.learn(this.state.name); }, wait);
   }
 
   async learn(name) {
@@ -330,9 +332,20 @@ class App extends Component {
     this.select(rows[next].key, { focus: true });
   }
 
+  // Shows the Node that an address names; one that is not loaded yet is paged for.
   reveal() {
     const key = this.wanted;
+    if (!key) return;
+    const { live } = this;
+    if (this.turning === null && this.state.at === null && !live.nodes.has(key) && live.window?.has_more) {
+      const first = live.window.first;
+      this.older().then(() => setTimeout(() => {
+        if (live === this.live && live.window.first !== first) this.reveal();
+      }, 150));
+      return;
+    }
     this.wanted = null;
+    if (this.turning !== null) this.unseen = key;
     this.setState({ selected: key, detail: true }, () => {
       this.list.current?.show(key, true);
       this.look();
@@ -401,6 +414,9 @@ class App extends Component {
         else this.past.apply(told, Math.abs(to - from) < 50 ? this.hear : undefined);
         this.setState({ version: this.state.version + 1 });
       }
+      const key = this.unseen;
+      this.unseen = null;
+      if (key && this.past?.nodes.has(key)) this.setState({}, () => this.list.current?.show(key, true));
       this.lookSoon();
     } catch (fault) {
       this.past = this.target = null;
@@ -481,7 +497,10 @@ class App extends Component {
     const model = this.model();
     const hits = wanted && model ? model.order.filter((key) => searchable(model.nodes.get(key)).includes(wanted)) : [];
     this.hitting = new Set(hits);
-    this.setState({ finding, hits, hit: hits.length - 1 }, () => { if (hits.length) this.toHit(0, hits.length - 1); });
+    this.setState({ finding, hits, hit: hits.length - 1 });
+    // Who types on is not held up by what is shown of it.
+    cancelAnimationFrame(this.showing);
+    this.showing = requestAnimationFrame(() => hits.length && hits === this.state.hits && this.toHit(0, hits.length - 1));
     this.soughtMs = performance.now() - began;
   };
 
@@ -606,7 +625,10 @@ class App extends Component {
     const { at, name, view, selected, detail } = this.state;
     if (at !== before.at || name !== before.name || view !== before.view || detail !== before.detail) this.write();
     if (name !== before.name) document.querySelector(".conversation[aria-current]")?.scrollIntoView({ block: "nearest" });
-    if (this.state.help && !before.help) document.querySelector(".help")?.focus();
+    if (this.state.help && !before.help) {
+      this.helped = document.activeElement;
+      document.querySelector(".help")?.focus();
+    } else if (!this.state.help && before.help) this.helped?.focus?.({ preventScroll: true });
   }
 
   render(_, state) {
@@ -701,7 +723,7 @@ class App extends Component {
 
   help() {
     return html`<div class="dialog" onClick=${(event) => event.target === event.currentTarget && this.setState({ help: false })}>
-      <div class="help" role="dialog" aria-modal="true" aria-label="keys" tabindex="-1"><h2>Keys</h2>
+      <div class="help" role="dialog" aria-modal="true" aria-label="keys" tabindex="-1" onKeyDown=${trapped}><h2>Keys</h2>
         <dl>${KEYS.map(([keys, does]) => html`<div key=${keys}><dt>${keys.split(", ").map((each) => html`<kbd>${each}</kbd> `)}</dt><dd>${does}</dd></div>`)}</dl>
         <button onClick=${() => this.setState({ help: false })}>Close</button></div></div>`;
   }
@@ -711,6 +733,13 @@ class App extends Component {
 function beside({ title, conversation }) {
   if (!title || title === conversation) return "";
   return conversation.endsWith("/" + title) ? conversation.slice(0, -title.length - 1) : conversation;
+}
+
+// A dialog keeps the focus.
+function trapped(event) {
+  if (event.key !== "Tab") return;
+  event.preventDefault();
+  event.currentTarget.querySelector("button").focus();
 }
 
 function decoded(text) {

@@ -34,7 +34,7 @@ export class Detail extends Component {
       <div class="panel" id="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0">
         ${told?.anomalies?.map((odd) => html`<p class="odd"><${Icon} name="alert" /> ${odd.kind} <button class="link" onClick=${() => act.travel(odd.moment)}>moment ${odd.moment}</button></p>`)}
         ${fault && html`<p class="note">${fault}</p>`}
-        ${this[shown](node, said, told)}
+        ${this[`of_${shown}`](node, said, told)}
       </div>
     </aside>`;
   }
@@ -47,11 +47,11 @@ export class Detail extends Component {
     this.setState({ tab: next }, () => document.getElementById(`tab-${next}`)?.focus());
   }
 
-  content(node, said) {
+  of_content(node, said) {
     return html`${said.summary && said.layout !== "said" && html`<p class="lead" dir="auto">${said.summary}</p>`}<${Parts} parts=${said.parts()} />`;
   }
 
-  changes(node, said, told) {
+  of_changes(node, said, told) {
     const { act, at } = this.props;
     return html`<ol class="changes">${told.changes.map((each) => html`<li key=${each.at} class=${at !== null && each.at <= at && at <= each.to ? "current" : ""}>
       <button class="link" onClick=${() => act.travel(each.at)}>${each.at === each.to ? each.at : `${each.at}–${each.to}`}</button>
@@ -61,16 +61,16 @@ export class Detail extends Component {
     </li>`)}</ol>`;
   }
 
-  events(node, said, told) {
+  of_events(node, said, told) {
     return html`<ol class="events">${told.items.map((item) => html`<${Item} key=${item.position.join(".")} item=${item} />`)}</ol>
       ${told.items.length < told.items_count && html`<p class="note">the first and the last ${told.items.length / 2} of ${told.items_count}</p>`}`;
   }
 
-  state(node, said, told) {
+  of_state(node, said, told) {
     return html`<p class="key"><code>${told.context || ""}</code><span>${told.location ? told.location.kind : ""}</span></p><${Fields} value=${told.state ?? null} />`;
   }
 
-  json(node) {
+  of_json(node) {
     return html`<${Fields} value=${node} open=${2} />`;
   }
 }

@@ -20,6 +20,7 @@ export class List extends Component {
     this.tall = 0;
     this.wide = 0;
     this.rows = null;
+    this.watched = new Set();
     this.resized = new ResizeObserver(() => this.measure());
   }
 
@@ -89,10 +90,13 @@ export class List extends Component {
       this.wide = scroller.clientWidth;
     }
     let changed = false;
+    const seen = new Set();
     for (const child of this.slice.current.children) {
       const key = child.dataset.key;
       const height = child.getBoundingClientRect().height;
-      this.resized.observe(child);
+      if (!this.watched.has(child)) this.resized.observe(child);
+      this.watched.delete(child);
+      seen.add(child);
       if (Math.abs((this.heights.get(key) ?? -1) - height) > 0.4) {
         this.heights.set(key, height);
         const at = this.index.get(key);
@@ -100,6 +104,9 @@ export class List extends Component {
         changed = true;
       }
     }
+    // Who is watched is kept in memory, so that what is out of sight is not.
+    for (const gone of this.watched) this.resized.unobserve(gone);
+    this.watched = seen;
     if (changed) this.lay(this.rows);
     this.settle(changed);
   }
@@ -123,8 +130,10 @@ export class List extends Component {
   forceUpdateSoon() {
     if (this.again > 6) return; // what does not come to rest is drawn at the next scroll
     this.again = (this.again || 0) + 1;
-    queueMicrotask(() => this.forceUpdate());
-    requestAnimationFrame(() => (this.again = 0));
+    if (this.waiting) return;
+    // Before anything is painted, and once for all that asked until then.
+    this.waiting = requestAnimationFrame(() => { this.waiting = 0; this.forceUpdate(); });
+    setTimeout(() => (this.again = 0), 50);
   }
 
   range() {
