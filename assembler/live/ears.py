@@ -94,10 +94,10 @@ class Ears:
         seat = self._seat
         if seat is None:
             return
-        if seat.elsewhere:
-            self._core.set_elsewhere(True)
-        else:
+        if seat.elsewhere is False:
             self._doubt()
+        else:  # cut off, it is not known until the backend is back and says so
+            self._core.set_elsewhere(seat.elsewhere)
 
     def _hear(self, _event: Event, own: bool) -> None:
         """Somebody opened something, and may not have been heard yet."""

@@ -230,6 +230,7 @@ class NatsLive(Live):
     async def _on_disconnected(self) -> None:
         if self._connected:
             self._connected = False
+            _log.warning("NATS: the server is lost; what others do is not known until it is back")
             self._outbox.clear()
             for seat in tuple(self._seats.values()):
                 seat.disconnected()
