@@ -1,4 +1,4 @@
-"""What all tests share: the `--shared` folder, the Hypothesis profiles, and a PostgreSQL server.
+"""What all tests share: the `--shared` folder, the Hypothesis profiles, and servers.
 
 No fixture here knows an engine or a definition; those live beside the tests that use them.
 """
@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 if TYPE_CHECKING:
+    from tests.nats_server import NatsServer
     from tests.postgres_server import PostgresServer
 
 settings.register_profile(
@@ -53,7 +54,7 @@ def _folder(text: str) -> Path:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add `--shared DIR`, for which CONVERSATION_SHARED stands as well, and `--kills N`."""
+    """Add `--shared DIR` (CONVERSATION_SHARED stands for it as well), `--kills N`, `--turns N`."""
     parser.addoption(
         "--shared",
         metavar="DIR",
@@ -68,6 +69,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=int,
         help="how many writers of each kind tests/stores/test_crashes.py kills (default: enough "
         "for a minute)",
+    )
+    parser.addoption(
+        "--turns",
+        metavar="N",
+        type=int,
+        default=150,
+        help="how many turns tests/live/test_processes.py has its processes begin (default: 150)",
     )
 
 
@@ -86,4 +94,13 @@ def postgres() -> Iterator[PostgresServer]:
     from tests.postgres_server import PostgresServer  # noqa: PLC0415 - its driver is slow to load
 
     with PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def nats() -> Iterator[NatsServer]:
+    """Give a server that all tests share: take a stream of your own, and leave it running."""
+    from tests.nats_server import nats_server  # noqa: PLC0415 - needed by few
+
+    with nats_server() as server:
         yield server

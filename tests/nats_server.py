@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import tempfile
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import files
 from pathlib import Path
 
 __all__ = ["NatsServer", "nats_server"]
+
+LISTENS = re.compile(r"Listening for client connections on .*:(\d+)")
+STARTS_S = 60
 
 
 def _binary() -> Path:
@@ -31,22 +35,24 @@ class NatsServer:
 
     def start(self) -> None:
         command = [_binary(), "-js", "-a", "127.0.0.1", "-p", str(self.port), "-sd", self._folder]
-        self._process = subprocess.Popen(command, stderr=subprocess.PIPE)  # noqa: S603
-        assert self._process.stderr is not None
-        for line in self._process.stderr:
-            if b"Listening for client connections on" in line:
-                self.port = int(line.rsplit(b":", 1)[1])
-            if b"Server is ready" in line:
+        file = self._folder / "log"
+        with file.open("wb") as log:
+            self._process = subprocess.Popen(command, stderr=log)  # noqa: S603
+        for _ in range(STARTS_S * 50):
+            told = file.read_text()
+            if "Server is ready" in told:
+                self.port = int(LISTENS.findall(told)[0])
                 return
-        raise AssertionError("the NATS server did not start")
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.02)
+                break
+        raise AssertionError(f"the NATS server did not start: {file.read_text()[-2_000:]}")
 
     def stop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.wait()
-            assert process.stderr is not None
-            process.stderr.close()
 
 
 @contextmanager

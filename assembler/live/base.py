@@ -293,9 +293,20 @@ class Seat(ABC):
 
     def _lose_attempt(self, name: str, known: _Known) -> None:
         known.outcome = Outcome.INTERRUPTED
+        known.owner = self.owner  # who says that it ended sees to it that it is forgotten
         ended = Ended(self.owner, name, known.turn, known.step, known.number, known.outcome)
         self._hear(lambda: self._hears.ended(ended))
         self._tell_attempt(ended)
+
+    def withdraw(self, delta: Delta) -> None:
+        """What is held of an attempt is of an owner who is gone, and was not heard here: its end
+        is told in his place."""
+        name = delta.attempt
+        known = self._known.get(name)
+        if known is None:
+            known = self._known[name] = _Known(self.owner, delta.turn, delta.step, delta.number)
+        if known.outcome is None:
+            self._lose_attempt(name, known)
 
     def _hear(self, tell: Any) -> None:
         try:

@@ -18,6 +18,7 @@ from assembler.live.places import Open
 __all__ = ["Ears", "Orphaned"]
 
 Orphaned = Callable[[Open], None]
+_AGAIN_S = 1  # before a store or a server that failed is asked again
 _log = logging.getLogger("assembler.live")
 
 
@@ -93,10 +94,10 @@ class Ears:
         seat = self._seat
         if seat is None:
             return
-        if seat.elsewhere:
-            self._core.set_elsewhere(True)
-        else:
+        if seat.elsewhere is False:
             self._doubt()
+        else:  # cut off, it is not known until the backend is back and says so
+            self._core.set_elsewhere(seat.elsewhere)
 
     def _hear(self, _event: Event, own: bool) -> None:
         """Somebody opened something, and may not have been heard yet."""
@@ -114,11 +115,19 @@ class Ears:
             self._task = asyncio.ensure_future(self._confirm_quietly())
 
     async def _confirm_quietly(self) -> None:
+        while not await self._is_confirmed():
+            seat = self._seat
+            if seat is None or not (self._asked or seat.is_connected):
+                return  # it stays unknown; the next news asks again
+            await asyncio.sleep(_AGAIN_S)
+
+    async def _is_confirmed(self) -> bool:
         try:
             await self.confirm()
         except AssemblerError as error:
-            # It stays unknown; the next news asks again.
             _log.warning("who works elsewhere is not known: %s", type(error).__name__)
+            return False
+        return True
 
     async def confirm(self) -> None:
         """Learn whether others work on it; tell when what is open was left by a crash."""

@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import uuid
+from collections import deque
 from collections.abc import Iterable
 from typing import Any, cast
 from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
@@ -26,8 +28,8 @@ from nats.js.api import AckPolicy, ConsumerConfig, StorageType, StreamConfig
 from nats.js.errors import APIError, NotFoundError
 
 from assembler.codec import encode
-from assembler.engine.errors import InputError
-from assembler.engine.events import Outcome, need_text
+from assembler.engine.errors import InputError, LimitError
+from assembler.engine.events import Delta, Outcome, need_text
 from assembler.live.base import (
     Claimed,
     Ended,
@@ -56,6 +58,8 @@ class NatsLimits(Struct, frozen=True):
 
     held_bytes_max: int = 256 << 20
     """Of all conversations together, on the server; beyond it the oldest goes."""
+    held_messages_max: int = 1_000_000
+    """Likewise."""
     held_age_ms: int = 24 * 3_600_000
     """How long anything is held that nobody retires."""
     message_bytes_max: int = 512 << 10
@@ -101,7 +105,7 @@ class NatsLive(Live):
             raise InputError(f"name: expected letters, digits, - and _, got {name!r:.80}")
         self._url = url
         self._name = name
-        self.limits = limits or NatsLimits()
+        self.limits = _checked(limits or NatsLimits())
         self._options = options
         self._process = uuid.uuid4().hex
         self._count = 0
@@ -115,6 +119,10 @@ class NatsLive(Live):
         self._alive: dict[str, float] = {}
         """When the lease of each other process ends, by the loop's clock."""
         self._listening_since = 0.0
+        self._unpurged: dict[str, int] = {}
+        """What is to be purged to its last so many messages, and may not be yet."""
+        self._left_over: deque[tuple[float, str]] = deque()
+        """The claims of Sessions that are closed, each with when it is to be purged."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._recovering: asyncio.Task[None] | None = None
         self._fault: str | None = None
@@ -187,6 +195,7 @@ class NatsLive(Live):
             subjects=[f"{self._name}.>"],
             storage=StorageType.MEMORY,
             max_bytes=limits.held_bytes_max,
+            max_msgs=limits.held_messages_max,
             max_age=limits.held_age_ms / 1_000,
         )
         try:
@@ -221,6 +230,7 @@ class NatsLive(Live):
     async def _on_disconnected(self) -> None:
         if self._connected:
             self._connected = False
+            _log.warning("NATS: the server is lost; what others do is not known until it is back")
             self._outbox.clear()
             for seat in tuple(self._seats.values()):
                 seat.disconnected()
@@ -263,6 +273,8 @@ class NatsLive(Live):
         await self._say_alive()
         for seat in tuple(self._seats.values()):
             seat.tell_again()
+        for subject, keep in self._unpurged.items():
+            self._outbox.purge(subject, keep)
         for seat in tuple(self._seats.values()):
             await seat.read_again(is_same=is_same)
 
@@ -340,6 +352,8 @@ class NatsLive(Live):
                 seat.drop_doubtful()
             for process in [name for name, until in self._alive.items() if until < now]:
                 del self._alive[process]
+        while self._left_over and self._left_over[0][0] < now:
+            self.purge(self._left_over.popleft()[1])
         oldest = self._outbox.oldest
         if oldest is not None and now > oldest + self.limits.ack_ms / 1_000:
             self._outbox.clear()
@@ -358,6 +372,7 @@ class NatsLive(Live):
     async def join(self, conversation: str, hears: Hears) -> Seat:
         need_text("conversation", conversation)
         await self.open()
+        await self._reconnected()
         self._count += 1
         seat = _NatsSeat(self, conversation, f"{self._process}.{self._count}", hears)
         try:
@@ -370,6 +385,17 @@ class NatsLive(Live):
             raise
         return seat
 
+    async def _reconnected(self) -> None:
+        """Wait for a server that was lost, as long as for one that is new."""
+        try:
+            async with asyncio.timeout(self.limits.connect_ms / 1_000):
+                while not self._connected:
+                    if self._closed:
+                        raise LiveError("the live backend is closed")
+                    await asyncio.sleep(_POLL_S)
+        except TimeoutError as error:
+            raise self._unreachable(error) from None
+
     def subject(self, conversation: str, kind: str, name: str) -> str:
         return f"{self._name}.{token(conversation)}.{kind}.{token(name)}"
 
@@ -378,8 +404,13 @@ class NatsLive(Live):
             self._outbox.give(subject, record)
 
     def purge(self, subject: str, keep: int = 0) -> None:
+        self._unpurged[subject] = keep
         if self._connected:
             self._outbox.purge(subject, keep)
+
+    def purge_later(self, subject: str) -> None:
+        """Once all who follow have surely read what was told there last."""
+        self._left_over.append((self._time() + self.limits.lease_ms / 1_000, subject))
 
     def note_too_long(self) -> None:
         self._counts["too_long"] += 1
@@ -411,6 +442,8 @@ class NatsLive(Live):
 
     async def _purge(self, subject: str, keep: int) -> None:
         await self._jetstream.purge_stream(self._name, subject=subject, keep=keep or None)
+        if self._unpurged.get(subject) == keep:
+            del self._unpurged[subject]
 
     async def consume(self, conversation: str, inbox: str) -> tuple[str, int]:
         """Have all that is held of a conversation, and all that comes, sent to `inbox`: the name
@@ -474,6 +507,8 @@ class NatsLive(Live):
         if self._nc is not None and self._connected:
             try:
                 async with asyncio.timeout(self.limits.ack_ms / 1_000):
+                    for _, subject in self._left_over:
+                        self.purge(subject)  # the goodbye tells it as well
                     await self._outbox.emptied()
                     goodbye = f"{self._process} left".encode()
                     await self._client.publish(f"{self._name}-alive", goodbye)
@@ -534,6 +569,7 @@ class _NatsSeat(Seat):
         """What goes on here, by subject, to be told again."""
         self._claim_subject = live.subject(conversation, "w", owner)
         self._reading: _Reading | None = None
+        self._order = asyncio.Lock()
         self._notices: Subscription | None = None
         self._doubtful: set[str] = set()
         """Claims that the stream has lost, and that their owners have not told again."""
@@ -565,7 +601,11 @@ class _NatsSeat(Seat):
         self._hear(self._hears.elsewhere)
 
     async def _read(self) -> list[Record]:
-        """Begin to read, and give all that is held now."""
+        """Begin to read, and give all that is held now. One at a time."""
+        async with self._order:
+            return await self._read_anew()
+
+    async def _read_anew(self) -> list[Record]:
         await self._stop_reading()
         live, reading = self._live, _Reading()
         self._reading = reading
@@ -582,10 +622,9 @@ class _NatsSeat(Seat):
         return held
 
     async def _reach_end(self, reading: _Reading) -> None:
-        """Wait until everything has come that the server has for this seat now."""
-        if reading.consumer is None:
-            return
-        while True:
+        """Wait until everything has come that the server has for this seat now, or it is read anew
+        instead."""
+        while reading is self._reading and reading.consumer is not None:
             pending, sent = await self._live.progress(reading.consumer)
             while reading.sequence < sent:
                 reading.news.clear()
@@ -638,7 +677,7 @@ class _NatsSeat(Seat):
         dead = {process_of(each.owner) for each in held}
         dead = {process for process in dead if self._live.is_dead(process)}
         kept: list[Record] = []
-        lost: dict[str, Ended] = {}
+        lost: dict[str, Delta] = {}
         for record in held:
             if process_of(record.owner) not in dead or type(record) is Ended:
                 kept.append(record)
@@ -649,16 +688,9 @@ class _NatsSeat(Seat):
                 if delta.attempt in over:
                     kept.append(record)
                 else:
-                    lost[delta.attempt] = Ended(
-                        self.owner,
-                        delta.attempt,
-                        delta.turn,
-                        delta.step,
-                        delta.number,
-                        Outcome.INTERRUPTED,
-                    )
-        for ended in lost.values():
-            self._tell_attempt(ended)
+                    lost[delta.attempt] = delta
+        for delta in lost.values():
+            self.withdraw(delta)
         return kept
 
     def drop_doubtful(self) -> None:
@@ -695,11 +727,14 @@ class _NatsSeat(Seat):
             await self._live.claimed(self._claim_subject)
 
     async def fence(self) -> None:
-        reading = self._reading
-        if reading is None or not self.is_connected:
-            raise LiveError("what others tell cannot be heard now")
+        reading: _Reading | None = None
         try:
-            await self._reach_end(reading)
+            while reading is None or reading is not self._reading:
+                async with self._order:
+                    reading = self._reading
+                if reading is None or not self.is_connected:
+                    raise LiveError("what others tell cannot be heard now")
+                await self._reach_end(reading)
         except _FAULTS as error:
             raise LiveError(f"what others tell cannot be heard now: {_named(error)}") from None
 
@@ -708,7 +743,8 @@ class _NatsSeat(Seat):
             return
         if self._claiming:
             self.claim(busy=False)
-        self._live.purge(self._claim_subject)
+        if self._claim_subject in self._held:
+            self._live.purge_later(self._claim_subject)
         consumer = None if self._reading is None else self._reading.consumer
         self._left = True
         await self._stop_reading()
@@ -754,6 +790,13 @@ class _NatsSeat(Seat):
             subject = self._live.subject(self.conversation, "a", name)
             self._held.pop(subject, None)
             self._live.purge(subject)
+
+
+def _checked(limits: NatsLimits) -> NatsLimits:
+    for name, value in asdict(limits).items():
+        if type(value) is not int or value < 1:
+            raise LimitError(f"{name}: expected 1 or more, got {value!r:.80}")
+    return limits
 
 
 def _told(record: Record) -> bytes:

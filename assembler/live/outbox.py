@@ -78,11 +78,13 @@ class Outbox:
         self._wake.set()
 
     def clear(self) -> None:
-        """Forget what is on its way: it will be given again."""
+        """Forget what is on its way, purges as well: it will be given again."""
         self._queue.clear()
         for sent in tuple(self._sent):
             del self._sent[sent]
             sent.ack.cancel()
+        for purge in self._purges:
+            purge.cancel()
         self._moved.set()
 
     @property

@@ -3,7 +3,7 @@
 `check_definition` and `check_convergence` are one line in a test. What they are made of is public
 too: `conversations` and `operations` are Hypothesis strategies, `delivery` is one faulty delivery
 by its seed, `Oracle` is the naive engine, and `compare` says in words where two of them differ.
-`check_store` asks a store for all that it promises.
+`check_store` asks a store for all that it promises, `check_live` a live backend.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ try:
     from assembler.testing.definitions import check_definition
     from assembler.testing.delivery import FAULTS, delivery
     from assembler.testing.failures import CheckFailed
-    from assembler.testing.live import check_live, live_checks
+    from assembler.testing.live import away_live_checks, check_live, live_checks
     from assembler.testing.oracle import Oracle
     from assembler.testing.scripts import Conversation, Operation
     from assembler.testing.stores import check_store, shared_store_checks, store_checks
@@ -34,6 +34,7 @@ __all__ = [
     "Operation",
     "Oracle",
     "Spot",
+    "away_live_checks",
     "check_convergence",
     "check_definition",
     "check_live",

@@ -12,7 +12,6 @@ pytest.importorskip("nats")
 from assembler.live import LiveError
 from assembler.live.nats import NatsLimits, NatsLive
 from assembler.stores import MemoryStore
-from assembler.testing import check_live
 from tests.live.test_session import END, STEP, TURN, inside, said
 from tests.live.test_sharing import sessions, until
 from tests.nats_server import NatsServer, nats_server
@@ -109,7 +108,3 @@ async def test_nothing_is_held_once_all_is_closed() -> None:
         await first._outbox.emptied()
         stream = await first._jetstream.stream_info(first._name, subjects_filter="*.*.a.>")
         assert not stream.state.subjects
-
-
-def test_it_keeps_what_every_live_backend_promises() -> None:
-    check_live(lambda: processes(2))

@@ -12,7 +12,6 @@ import pytest
 from assembler import Assembler, ConflictError, Draft, Outcome
 from assembler.live import Hub, Live, MemoryLive, Open, Session
 from assembler.stores import MemoryStore, Store
-from assembler.testing import check_live
 from tests.live.desk import counting, pump, toy, toys
 from tests.live.support import Client
 from tests.live.test_session import END, STEP, TURN, inside, said, types
@@ -247,7 +246,3 @@ async def test_a_hub_closes_what_was_left_before_it_came() -> None:
         ):
             assert some.open_now is None
     assert types(store) == ["turn/start", "step/start", "turn/end"]
-
-
-def test_memory_keeps_what_every_live_backend_promises() -> None:
-    check_live(lambda: three()[:2])
