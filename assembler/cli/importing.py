@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from assembler import plugins
+from assembler.cli.databases import add_schema
 from assembler.cli.importing_to import Folder, One, Output, Told, into_store
 from assembler.cli.inputs import BAD_INPUT, OK
 from assembler.cli.output import complain, escaped, say
@@ -53,7 +54,12 @@ def add(commands: Any) -> None:
         help="the file to write, whole or not at all; of several transcripts, the folder "
         "(default: standard output)",
     )
-    to.add_argument("--store", metavar="FILE", help="the SQLite store to put conversations into")
+    to.add_argument(
+        "--store",
+        metavar="STORE",
+        help="the store to put conversations into: a SQLite file, or postgresql://…",
+    )
+    add_schema(parser)
     parser.set_defaults(run=run)
 
 
@@ -68,7 +74,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _output(arguments: argparse.Namespace, several: bool) -> Output:
     if arguments.store is not None:
-        return into_store(arguments.store)
+        return into_store(arguments.store, arguments.schema)
     return Folder(_folder(arguments.output)) if several else One(arguments.output)
 
 
@@ -85,7 +91,7 @@ def _named(paths: list[str]) -> tuple[str | None, list[str]]:
 
 def _folder(path: str | None) -> Path:
     if path is None:
-        raise InputError("import: expected -o FOLDER or --store FILE for several transcripts")
+        raise InputError("import: expected -o FOLDER or --store STORE for several transcripts")
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{path}: output: expected a folder for several transcripts, got a file")

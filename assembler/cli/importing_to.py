@@ -18,8 +18,8 @@ from msgspec import Struct
 
 from assembler.recordings.files import atomic
 from assembler.recordings.format import Fields, encoded
-from assembler.stores import SQLiteStore
-from assembler.stores.base import SyncStore
+from assembler.stores.addresses import place_of, store_at
+from assembler.stores.base import StoreMissing, SyncStore
 
 __all__ = ["Folder", "One", "Output", "Told", "into_store"]
 
@@ -175,9 +175,9 @@ class _IntoStore:
     is_quiet = False
     takes_finished = True
 
-    def __init__(self, store: SyncStore, path: str) -> None:
+    def __init__(self, store: SyncStore, place: str) -> None:
         self._store = store
-        self._path = path
+        self._place = place
 
     def take(self, title: str, made: Made) -> Told:
         waiting: dict[str, list[Mapping[str, Any]]] = {}
@@ -210,7 +210,7 @@ class _IntoStore:
 
     def said(self, told: Sequence[Told]) -> str:
         new = sum(each.new for each in told)
-        return f"imported {_counts(told)} into {self._path}, {new:,} of the events are new"
+        return f"imported {_counts(told)} into {self._place}, {new:,} of the events are new"
 
 
 def _draft(event: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -225,6 +225,15 @@ def _counts(told: Sequence[Told]) -> str:
     return f"{len(told):,} transcripts, {conversations:,} conversations, {events:,} events"
 
 
-def into_store(path: str) -> Output:
-    """The SQLite store in the file `path`, made when it is not there."""
-    return _IntoStore(SQLiteStore(path, synchronous="normal").sync, path)
+def into_store(address: str, schema: str) -> Output:
+    """The store at an address, made with the first event when it is not there.
+
+    That it cannot be reached, or is none, is found here.
+    """
+    place = place_of(address, schema)
+    try:
+        store = store_at(address, schema=schema, create=False, synchronous="normal").sync
+        store.open()
+    except StoreMissing:
+        store = store_at(address, schema=schema, synchronous="normal").sync
+    return _IntoStore(store, place)
