@@ -14,7 +14,15 @@ from typing import Any
 
 from assembler import plugins
 from assembler.cli.databases import add_schema
-from assembler.cli.importing_to import Folder, One, Output, Told, into_store
+from assembler.cli.importing_to import (
+    Folder,
+    One,
+    Output,
+    Told,
+    into_store,
+    is_recording,
+    recorded,
+)
 from assembler.cli.inputs import BAD_INPUT, OK
 from assembler.cli.output import complain, escaped, say
 from assembler.cli.progress import Progress
@@ -145,12 +153,15 @@ class _Importing:
 
     def _taken(self, path: str, title: str, progress: Progress) -> Told | None:
         with opened(path) as opened_file, seekable(opened_file) as file:
-            name = self._name or importer_for(sample_of(file))
+            sample = sample_of(file)
+            name = self._name or importer_for(sample)
             file.seek(0)
+            lines = progress.reading(path, file)
+            if name is None and self._output.takes_finished and is_recording(sample):
+                return self._output.take(*recorded(lines, named(path), title))
             if name is None:
                 self._leave_out(path)
                 return None
-            lines = progress.reading(path, file)
             finished = self._output.takes_finished
             importer = plugins.importer(name, said="NAME")
             made = checked(importer, lines, named(path), finished=finished)

@@ -16,12 +16,21 @@ from typing import IO, Any, Protocol
 
 from msgspec import Struct
 
+from assembler.plugins import Sample
 from assembler.recordings.files import atomic
-from assembler.recordings.format import Fields, encoded
+from assembler.recordings.format import (
+    Fields,
+    Operation,
+    Recording,
+    encoded,
+    read_lines,
+    time_of,
+    unexpected,
+)
 from assembler.stores.addresses import place_of, store_at
 from assembler.stores.base import StoreMissing, SyncStore
 
-__all__ = ["Folder", "One", "Output", "Told", "into_store"]
+__all__ = ["Folder", "One", "Output", "Told", "into_store", "is_recording", "recorded"]
 
 Made = Iterable[tuple[str | None, Fields]]
 
@@ -237,3 +246,49 @@ def into_store(address: str, schema: str) -> Output:
     except StoreMissing:
         store = store_at(address, schema=schema, synchronous="normal").sync
     return _IntoStore(store, place)
+
+
+# Recordings, which go into a store as transcripts do
+
+
+def is_recording(sample: Sample) -> bool:
+    """Whether a file that begins so is a recording."""
+    return bool(sample.records) and "recording" in sample.records[0]
+
+
+def recorded(lines: Iterable[bytes], source: str, title: str) -> tuple[str, Made]:
+    """What to call the first recording of a file, and the events of all; the others stand beside.
+
+    A dump of a store says itself what its conversation is called.
+    """
+    first, *others = read_lines(lines, source)
+    made = [(None, fields) for fields in _appends(first)]
+    beside = [(_called(each, str(at)), each) for at, each in enumerate(others, 2)]
+    return _called(first, title), [
+        *made,
+        *((name, fields) for name, each in beside for fields in _appends(each)),
+    ]
+
+
+def _called(recording: Recording, otherwise: str) -> str:
+    return str(recording.header.get("conversation") or otherwise)
+
+
+def _appends(recording: Recording) -> list[Fields]:
+    """The durable events of a recording, whichever operations brought them, in order."""
+    events: dict[int, dict[str, Any]] = {}
+    for operation in recording.operations:
+        for event in _events_of(operation):
+            seq = event.get("seq", max(events, default=0) + 1)
+            events.setdefault(seq, {"time": time_of(seq), **event, "seq": seq})
+    if events and sorted(events) != [*range(1, len(events) + 1)]:
+        place = recording.source, recording.line
+        raise unexpected(place, "events", "all from 1 on, without a hole", "only a part of them")
+    return [{"op": "append", "event": events[seq]} for seq in sorted(events)]
+
+
+def _events_of(operation: Operation) -> Sequence[Mapping[str, Any]]:
+    if operation.name == "append":
+        return [operation.fields["event"]]
+    events: Sequence[Mapping[str, Any]] = operation.fields.get("events", ())
+    return events if operation.name in ("load", "prepend") else ()

@@ -15,7 +15,7 @@ from assembler import plugins
 from assembler.cli import importing, storing_tail, storing_whole
 from assembler.cli.databases import add_store, listed, opened_store
 from assembler.cli.inputs import OK, add_catalog
-from assembler.cli.output import cut, escaped, print_json, say, width_of
+from assembler.cli.output import cut, escaped, print_json, say, width, width_of
 from assembler.stores import Listed, StoreMissing
 from assembler.stores.addresses import place_of, store_at
 
@@ -55,9 +55,9 @@ def _add_init(commands: Any) -> None:
 
 def _init(arguments: argparse.Namespace) -> int:
     address, schema = arguments.store, arguments.schema
-    made = False
     try:
-        store_at(address, schema=schema, create=False).sync.open()
+        with store_at(address, schema=schema, create=False).sync:
+            made = False
     except StoreMissing:
         with store_at(address, schema=schema).sync:
             made = True
@@ -73,9 +73,9 @@ def _add_import(commands: Any) -> None:
     parser = commands.add_parser(
         "import",
         help="put transcripts into a store",
-        description="The same as assembler import --store STORE: a transcript becomes a "
-        "conversation, a folder is imported with all that is in it. Again and again, and after an "
-        "interruption: what is there already stays, and is there once.",
+        description="The same as assembler import --store STORE: a transcript or a recording "
+        "becomes a conversation, a folder is imported with all that is in it. Again and again, and "
+        "after an interruption: what is there already stays, and is there once.",
         epilog="example: assembler store import chat.db ~/sessions",
     )
     add_store(parser)
@@ -133,7 +133,8 @@ def _plain(entry: Listed) -> dict[str, Any]:
 
 
 def _line(entry: Listed) -> str:
-    name = escaped(entry.conversation).ljust(_NAME_COLUMNS)
+    name = escaped(entry.conversation)
+    name += " " * (_NAME_COLUMNS - width(name))
     said = f"{_date(entry.last_time)}  {entry.events:>7,}  {name}  {_title(entry) or ''}"
     return said.rstrip()
 

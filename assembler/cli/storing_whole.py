@@ -185,7 +185,7 @@ def _dump_all(store: SyncStore, names: list[str], folder: Path) -> int:
 def _write(store: SyncStore, name: str, file: Any) -> int:
     """The recording of one conversation; how many events it has."""
     written = 0
-    file.write(encoded({"recording": VERSION, "title": name, "about": ""}))
+    file.write(encoded({"recording": VERSION, "title": name, "conversation": name}))
     for event in _events(store, name):
         file.write(codec.encode(_append(event)) + b"\n")
         written += 1
