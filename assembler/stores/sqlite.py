@@ -149,8 +149,8 @@ class _SQLite(SyncStore):
     # -- life ----------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if not self.create and not Path(self._path).exists():
-            raise StoreMissing(f"{self._path}: no such file")
+        if not self.create:
+            self._need_file()
         with _explained(self._path):
             try:
                 self._connection = self._prepared(_Access.WRITE)
@@ -159,8 +159,15 @@ class _SQLite(SyncStore):
                     raise
                 self._connection = self._opened_for_reading()
 
+    def _need_file(self) -> None:
+        with suppress(OSError):  # what else is wrong SQLite says
+            if not Path(self._path).exists():
+                raise StoreMissing(f"{self._path}: no such file")
+
     def _is_file(self) -> bool:
-        return Path(self._path).is_file()
+        with suppress(OSError):  # in a folder that may not be looked into
+            return Path(self._path).is_file()
+        return False
 
     def _opened_for_reading(self) -> sqlite3.Connection:
         try:
