@@ -10,12 +10,14 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, Any, Protocol
 
 from msgspec import Struct
 
+from assembler.engine.errors import ConflictError
 from assembler.plugins import Sample
 from assembler.recordings.files import atomic
 from assembler.recordings.format import (
@@ -215,7 +217,10 @@ class _IntoStore:
     def _append(self, conversation: str, drafts: Sequence[Mapping[str, Any]]) -> int:
         if not drafts:
             return 0
-        return self._store.write(conversation, drafts, self._store.last(conversation))[1]
+        while True:
+            last = self._store.last(conversation)
+            with suppress(ConflictError):  # another writer was quicker: behind what it wrote
+                return self._store.write(conversation, drafts, last)[1]
 
     def said(self, told: Sequence[Told]) -> str:
         new = sum(each.new for each in told)

@@ -77,12 +77,13 @@ class Sizes(Struct, frozen=True):
     reads: int = 300
     stored: int = 1_000_000
     few_stored: int = 10_000
+    store_rounds: int = 20  # short ones, and a server is easily disturbed
 
 
 FULL = Sizes(5, 64_000, 1_000, 10_000, 100, 10_000, 100_000, 1_000_000, 4_000, 1_000, 100, 300)
 SMALL = Sizes(
     *(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4, 40, 10, 10, 20),
-    *(5, 5, 1_000, 100),
+    *(5, 5, 1_000, 100, 1),
 )
 
 

@@ -29,8 +29,6 @@ __all__ = ["in_postgres", "in_sqlite"]
 _GOAL = "16"
 _PAGE = 50
 _BATCH = 100
-_ROUNDS = 4
-"""So many times as often, since each takes a tenth of a second and a server is easily disturbed."""
 _SCHEMA = "assembler"
 _TEXT = "the quick brown fox jumps over a lazy dog and rests " * 5
 _NAMES = count(1)
@@ -67,7 +65,7 @@ def _rows(
     what: str, store: SyncStore, tools: tuple[Bare, Select, Fill], sizes: Any, clock: Clock
 ) -> list[Row]:
     append, select, fill = tools
-    rounds = _ROUNDS * sizes.rounds
+    rounds = sizes.store_rounds
     single = interleaved(_appending(store, append, sizes.appends, 1), rounds, clock)
     batches = interleaved(_appending(store, append, sizes.appends // 5, _BATCH), rounds, clock)
     lengths = {"few": sizes.few_stored, "many": sizes.stored}

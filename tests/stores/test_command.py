@@ -303,7 +303,7 @@ def test_events_of_other_processes_are_shown_as_they_come(place: Place) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""},
         )
         assert process.stdout is not None
         try:
@@ -421,6 +421,24 @@ def test_without_the_driver_it_says_what_to_install(
 
 
 # The other commands that take a store
+
+
+def test_an_import_goes_on_when_another_writes_meanwhile(
+    place: Place, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    last = SyncStore.last
+    others = iter([lambda: place.write("cancel", 1)])
+
+    def late(opened: SyncStore, name: str) -> int:
+        found = last(opened, name)
+        next(others, lambda: None)()
+        return found
+
+    monkeypatch.setattr(SyncStore, "last", late)
+    status, out, _ = store(ask, "import", place, RECORDING.with_name("cancel.jsonl"))
+    assert (status, out.endswith("13 of the events are new\n")) == (0, True)
+    with place.open() as opened:
+        assert [event.seq for event in opened.read("cancel")] == [*range(1, 15)]
 
 
 def test_import_takes_any_store(place: Place, ask: Ask) -> None:
