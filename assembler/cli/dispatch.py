@@ -24,6 +24,7 @@ from assembler.cli import (
     record,
     serve,
     state,
+    storing,
     types,
     verify,
 )
@@ -34,7 +35,19 @@ from assembler.engine.errors import AssemblerError, InputError
 
 __all__ = ["dispatch"]
 
-_COMMANDS = (play, check, state, verify, importing, export, record, digest, serve, types)
+_COMMANDS = (
+    play,
+    check,
+    state,
+    verify,
+    importing,
+    storing,
+    export,
+    record,
+    digest,
+    serve,
+    types,
+)
 
 _BROKEN_PIPE = 141
 

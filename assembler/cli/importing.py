@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from assembler import plugins
-from assembler.cli.importing_to import Folder, One, Output, Told, into_store
+from assembler.cli.databases import add_schema
+from assembler.cli.importing_to import (
+    Folder,
+    One,
+    Output,
+    Told,
+    into_store,
+    is_recording,
+    recorded,
+)
 from assembler.cli.inputs import BAD_INPUT, OK
 from assembler.cli.output import complain, escaped, say
 from assembler.cli.progress import Progress
@@ -53,7 +62,12 @@ def add(commands: Any) -> None:
         help="the file to write, whole or not at all; of several transcripts, the folder "
         "(default: standard output)",
     )
-    to.add_argument("--store", metavar="FILE", help="the SQLite store to put conversations into")
+    to.add_argument(
+        "--store",
+        metavar="STORE",
+        help="the store to put conversations into: a SQLite file, or postgresql://…",
+    )
+    add_schema(parser)
     parser.set_defaults(run=run)
 
 
@@ -68,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _output(arguments: argparse.Namespace, several: bool) -> Output:
     if arguments.store is not None:
-        return into_store(arguments.store)
+        return into_store(arguments.store, arguments.schema)
     return Folder(_folder(arguments.output)) if several else One(arguments.output)
 
 
@@ -85,7 +99,7 @@ def _named(paths: list[str]) -> tuple[str | None, list[str]]:
 
 def _folder(path: str | None) -> Path:
     if path is None:
-        raise InputError("import: expected -o FOLDER or --store FILE for several transcripts")
+        raise InputError("import: expected -o FOLDER or --store STORE for several transcripts")
     folder = Path(path)
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{path}: output: expected a folder for several transcripts, got a file")
@@ -139,12 +153,15 @@ class _Importing:
 
     def _taken(self, path: str, title: str, progress: Progress) -> Told | None:
         with opened(path) as opened_file, seekable(opened_file) as file:
-            name = self._name or importer_for(sample_of(file))
+            sample = sample_of(file)
+            name = self._name or importer_for(sample)
             file.seek(0)
+            lines = progress.reading(path, file)
+            if name is None and self._output.takes_finished and is_recording(sample):
+                return self._output.take(*recorded(lines, named(path), title))
             if name is None:
                 self._leave_out(path)
                 return None
-            lines = progress.reading(path, file)
             finished = self._output.takes_finished
             importer = plugins.importer(name, said="NAME")
             made = checked(importer, lines, named(path), finished=finished)

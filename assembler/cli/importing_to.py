@@ -10,18 +10,29 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from shutil import copyfileobj
 from typing import IO, Any, Protocol
 
 from msgspec import Struct
 
+from assembler.engine.errors import ConflictError
+from assembler.plugins import Sample
 from assembler.recordings.files import atomic
-from assembler.recordings.format import Fields, encoded
-from assembler.stores import SQLiteStore
-from assembler.stores.base import SyncStore
+from assembler.recordings.format import (
+    Fields,
+    Operation,
+    Recording,
+    encoded,
+    read_lines,
+    time_of,
+    unexpected,
+)
+from assembler.stores.addresses import place_of, store_at
+from assembler.stores.base import StoreMissing, SyncStore
 
-__all__ = ["Folder", "One", "Output", "Told", "into_store"]
+__all__ = ["Folder", "One", "Output", "Told", "into_store", "is_recording", "recorded"]
 
 Made = Iterable[tuple[str | None, Fields]]
 
@@ -175,9 +186,9 @@ class _IntoStore:
     is_quiet = False
     takes_finished = True
 
-    def __init__(self, store: SyncStore, path: str) -> None:
+    def __init__(self, store: SyncStore, place: str) -> None:
         self._store = store
-        self._path = path
+        self._place = place
 
     def take(self, title: str, made: Made) -> Told:
         waiting: dict[str, list[Mapping[str, Any]]] = {}
@@ -206,11 +217,14 @@ class _IntoStore:
     def _append(self, conversation: str, drafts: Sequence[Mapping[str, Any]]) -> int:
         if not drafts:
             return 0
-        return self._store.write(conversation, drafts, self._store.last(conversation))[1]
+        while True:
+            last = self._store.last(conversation)
+            with suppress(ConflictError):  # another writer was quicker: behind what it wrote
+                return self._store.write(conversation, drafts, last)[1]
 
     def said(self, told: Sequence[Told]) -> str:
         new = sum(each.new for each in told)
-        return f"imported {_counts(told)} into {self._path}, {new:,} of the events are new"
+        return f"imported {_counts(told)} into {self._place}, {new:,} of the events are new"
 
 
 def _draft(event: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -225,6 +239,61 @@ def _counts(told: Sequence[Told]) -> str:
     return f"{len(told):,} transcripts, {conversations:,} conversations, {events:,} events"
 
 
-def into_store(path: str) -> Output:
-    """The SQLite store in the file `path`, made when it is not there."""
-    return _IntoStore(SQLiteStore(path, synchronous="normal").sync, path)
+def into_store(address: str, schema: str) -> Output:
+    """The store at an address, made with the first event when it is not there.
+
+    That it cannot be reached, or is none, is found here.
+    """
+    place = place_of(address, schema)
+    try:
+        store = store_at(address, schema=schema, create=False, synchronous="normal").sync
+        store.open()
+    except StoreMissing:
+        store = store_at(address, schema=schema, synchronous="normal").sync
+    return _IntoStore(store, place)
+
+
+# Recordings, which go into a store as transcripts do
+
+
+def is_recording(sample: Sample) -> bool:
+    """Whether a file that begins so is a recording."""
+    return bool(sample.records) and "recording" in sample.records[0]
+
+
+def recorded(lines: Iterable[bytes], source: str, title: str) -> tuple[str, Made]:
+    """What to call the first recording of a file, and the events of all; the others stand beside.
+
+    A dump of a store says itself what its conversation is called.
+    """
+    first, *others = read_lines(lines, source)
+    made = [(None, fields) for fields in _appends(first)]
+    beside = [(_called(each, str(at)), each) for at, each in enumerate(others, 2)]
+    return _called(first, title), [
+        *made,
+        *((name, fields) for name, each in beside for fields in _appends(each)),
+    ]
+
+
+def _called(recording: Recording, otherwise: str) -> str:
+    return str(recording.header.get("conversation") or otherwise)
+
+
+def _appends(recording: Recording) -> list[Fields]:
+    """The durable events of a recording, whichever operations brought them, in order."""
+    events: dict[int, dict[str, Any]] = {}
+    for operation in recording.operations:
+        for event in _events_of(operation):
+            seq = event.get("seq", max(events, default=0) + 1)
+            events.setdefault(seq, {"time": time_of(seq), **event, "seq": seq})
+    if events and sorted(events) != [*range(1, len(events) + 1)]:
+        place = recording.source, recording.line
+        raise unexpected(place, "events", "all from 1 on, without a hole", "only a part of them")
+    return [{"op": "append", "event": events[seq]} for seq in sorted(events)]
+
+
+def _events_of(operation: Operation) -> Sequence[Mapping[str, Any]]:
+    if operation.name == "append":
+        return [operation.fields["event"]]
+    events: Sequence[Mapping[str, Any]] = operation.fields.get("events", ())
+    return events if operation.name in ("load", "prepend") else ()

@@ -7,6 +7,7 @@ writing of JSON. Not here: which rows there are (`rows`), and the live screen (`
 from __future__ import annotations
 
 import os
+import re
 import sys
 import textwrap
 import unicodedata
@@ -42,6 +43,8 @@ _WRAPPED_MAX = 5
 _WRAPPED_COLUMNS_MIN = 10
 
 _DANGEROUS = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs", "Co", "Cn"})
+# What stands before the last `@` of an address may hold a password, and so may its settings.
+_SECRET = re.compile(r"(postgres(?:ql)?://(?=\S*@)|password=)(?:(?<=//)\S*(?=@)|[^\s&']*)")
 _SHORT_ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\x1b": "\\e"}
 # The zero-width joiner holds emoji together and does nothing else.
 _HARMLESS = frozenset("\u200d")
@@ -181,6 +184,6 @@ def print_json(value: Any) -> None:
 
 
 def complain(text: str) -> None:
-    """One line on standard error, with nothing raw in it."""
+    """One line on standard error, with nothing raw in it, and no password of an address."""
     sys.stdout.flush()
-    sys.stderr.write(escaped(text.rstrip("\n")) + "\n")
+    sys.stderr.write(escaped(_SECRET.sub(r"\1***", text.rstrip("\n"))) + "\n")

@@ -14,9 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from assembler import plugins
+from assembler.cli.databases import add_schema
 from assembler.cli.inputs import OK, Definitions, add_catalog, add_view, definitions, view_of
 from assembler.cli.output import say
 from assembler.engine.errors import InputError
+from assembler.stores.addresses import is_postgres
 
 if TYPE_CHECKING:
     from assembler.server import Source
@@ -45,8 +47,10 @@ def add(commands: Any) -> None:
         nargs="*",
         default=["."],
         metavar="PATH",
-        help="recordings, transcripts, folders of them, or one database (default: this folder)",
+        help="recordings, transcripts, folders of them, or one database: a SQLite file, or "
+        "postgresql://… (default: this folder)",
     )
+    add_schema(parser)
     parser.add_argument("--host", default="127.0.0.1", help="where to listen (default: 127.0.0.1)")
     parser.add_argument(
         "--port", type=_port, default=_PORT, help=f"0 is any free one (default: {_PORT})"
@@ -89,7 +93,7 @@ def require_server(command: str) -> None:
 def _check(arguments: argparse.Namespace) -> None:
     """What can be wrong before anything is opened."""
     for path in arguments.paths:
-        if not Path(path).exists():
+        if not is_postgres(path) and not Path(path).exists():
             raise InputError(f"{path}: expected a file or a folder, got nothing of that name")
     if len(arguments.paths) > 1 and any(_is_database(path) for path in arguments.paths):
         raise InputError("serve: a database is served alone")
@@ -108,6 +112,8 @@ def _is_loopback(host: str) -> bool:
 
 
 def _is_database(path: str) -> bool:
+    if is_postgres(path):
+        return True
     try:
         with Path(path).open("rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -161,7 +167,8 @@ async def _source(
 
     if _is_database(arguments.paths[0]):
         titles = plugins.titles(arguments.catalog)
-        return await stack.enter_async_context(database(arguments.paths[0], known, titles=titles))
+        opened = database(arguments.paths[0], known, titles=titles, schema=arguments.schema)
+        return await stack.enter_async_context(opened)
     files = FilesSource(arguments.paths, known)
     stack.push_async_callback(files.aclose)
     return files

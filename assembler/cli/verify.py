@@ -26,7 +26,7 @@ from assembler.recordings.matching import short
 from assembler.recordings.running import missing_needs
 from assembler.recordings.transcripts import read_any
 
-__all__ = ["add"]
+__all__ = ["add", "finish", "tell", "verdict_of"]
 
 
 def add(commands: Any) -> None:
@@ -56,13 +56,18 @@ def run(arguments: argparse.Namespace) -> int:
             for verdict in _verdicts(file, known):
                 told.append(verdict)
                 progress.clear()
-                _tell(verdict, quiet=arguments.json)
+                tell(verdict, quiet=arguments.json)
+    return finish(told, "recordings", as_json=arguments.json)
+
+
+def finish(told: list[dict[str, Any]], what: str, *, as_json: bool) -> int:
+    """The last line about all verdicts (or the one object, where they stand under `what`)."""
     counts = {
         outcome: sum(verdict["outcome"] == outcome for verdict in told)
         for outcome in ("agree", "disagree", "skipped", "unreadable")
     }
-    if arguments.json:
-        print_json({**counts, "recordings": told})
+    if as_json:
+        print_json({**counts, what: told})
     else:
         say(_summary(counts))
     if counts["unreadable"]:
@@ -80,12 +85,13 @@ def _summary(counts: dict[str, int]) -> str:
 def _verdicts(file: str, known: Definitions) -> Iterator[dict[str, Any]]:
     try:
         for recording in read_any(file):
-            yield _verdict(recording, known)
+            yield verdict_of(recording, known)
     except (RecordingError, InputError) as fault:
         yield {"name": file, "outcome": "unreadable", "reason": str(fault)}
 
 
-def _verdict(recording: Recording, known: Definitions) -> dict[str, Any]:
+def verdict_of(recording: Recording, known: Definitions) -> dict[str, Any]:
+    """Whether all ways show the same, as it is told with `--json`."""
     verdict: dict[str, Any] = {"name": recording.name}
     missing = missing_needs(recording, expectations=False)
     if missing is not None:
@@ -108,7 +114,8 @@ def _verdict(recording: Recording, known: Definitions) -> dict[str, Any]:
     return {**verdict, "outcome": "disagree", **where}
 
 
-def _tell(verdict: dict[str, Any], *, quiet: bool) -> None:
+def tell(verdict: dict[str, Any], *, quiet: bool) -> None:
+    """One line about one verdict."""
     outcome, name = verdict["outcome"], verdict["name"]
     if outcome == "unreadable":
         complain(verdict["reason"])

@@ -36,7 +36,8 @@ from assembler.server.sources import (
     Writer,
     matches,
 )
-from assembler.stores import Listed, SQLiteStore, Store
+from assembler.stores import Listed, Store
+from assembler.stores.addresses import SCHEMA, store_at
 
 __all__ = ["Sessions", "StoreSource", "database"]
 
@@ -332,16 +333,18 @@ class _HubWriter(Writer):
 
 @asynccontextmanager
 async def database(
-    path: str | os.PathLike[str],
+    address: str | os.PathLike[str],
     definitions: Iterable[Definition | GroupDefinition],
     *,
     titles: Iterable[str] = (),
     poll_ms: float = 1_000,
+    schema: str = SCHEMA,
 ) -> AsyncGenerator[StoreSource]:
-    """The conversations of a SQLite file, which other processes may be writing; to be read."""
+    """The conversations of a SQLite file or a PostgreSQL database (its `postgresql://` URI, and
+    the schema there), which other processes may be writing; to be read."""
     known = list(definitions)
     async with (
-        SQLiteStore(path) as store,
+        store_at(os.fspath(address), schema=schema, create=False) as store,
         Hub(store, known, elsewhere=None, page_events=200) as hub,
     ):
         yield StoreSource(hub, views=views_of(known), titles=titles, poll_ms=poll_ms)

@@ -1,15 +1,15 @@
 """Stores: the durable log of every conversation, and nothing else.
 
-`base` is the contract, `store` its async face; `memory`, `sqlite` and `postgres` keep it. What an
-event means is known to nobody here. `PostgresStore` needs the extra `postgres`, and is imported
-when it is asked for.
+`base` is the contract, `store` its async face; `memory`, `sqlite` and `postgres` keep it;
+`addresses` says which of them an address names. What an event means is known to nobody here.
+`PostgresStore` needs the extra `postgres`, and is imported when it is asked for.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from assembler.stores.base import Limits, Listed, Page, StoreError, SyncStore
+from assembler.stores.base import Limits, Listed, Page, StoreError, StoreMissing, SyncStore
 from assembler.stores.feed import Feed
 from assembler.stores.memory import MemoryStore
 from assembler.stores.sqlite import SQLiteStore
@@ -28,6 +28,7 @@ __all__ = [
     "SQLiteStore",
     "Store",
     "StoreError",
+    "StoreMissing",
     "SyncStore",
     "Upcasters",
 ]

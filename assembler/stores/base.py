@@ -29,6 +29,7 @@ __all__ = [
     "Page",
     "StoreClosed",
     "StoreError",
+    "StoreMissing",
     "SyncStore",
     "answer",
     "body",
@@ -52,6 +53,10 @@ class StoreClosed(StoreError):  # noqa: N818 - a state, told as an error
 
     def __init__(self) -> None:
         super().__init__("the store is closed")
+
+
+class StoreMissing(StoreError):  # noqa: N818 - a state, told as an error
+    """There is no store there, and none was to be made (`create=False`)."""
 
 
 class Limits(Struct, frozen=True):

@@ -89,7 +89,8 @@ class PostgresStore(Store):
     """Keeps all conversations in the schema `schema` of the PostgreSQL database `dsn`.
 
     `dsn` is a connection string or URI of libpq. Schema and tables are made when they are not
-    there, and brought to this version when they are older. At most `pool_connections_max`
+    there (with `create=False` that is a `StoreMissing`), and brought to this version when they are
+    older. At most `pool_connections_max`
     connections are open at a time, each opened when it is needed, and one more while somebody
     listens; so many calls go on side by side, the others wait. `busy_timeout_ms`: how long a call
     waits for a connection, and then for a writer to the same conversation, before it raises
@@ -109,6 +110,7 @@ class PostgresStore(Store):
         dsn: str,
         *,
         schema: str = "assembler",
+        create: bool = True,
         pool_connections_max: int = 4,
         busy_timeout_ms: int = 10_000,
         listen_check_ms: int = 15_000,
@@ -121,7 +123,7 @@ class PostgresStore(Store):
         _need_count("listen_check_ms", listen_check_ms, _MS_MAX)
         if limits is not None and limits.name_bytes_max > _NAME_BYTES_MAX:
             raise InputError(f"limits: name_bytes_max: expected at most {_NAME_BYTES_MAX}")
-        database = Database(dsn, schema, pool_connections_max, busy_timeout_ms)
+        database = Database(dsn, schema, pool_connections_max, busy_timeout_ms, create=create)
         core = _Postgres(database, listen_check_ms, limits, upcasters)
         super().__init__(core, pool_connections_max)
 

@@ -17,7 +17,7 @@ from psycopg.pq import TransactionStatus
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from assembler.engine.errors import InputError
-from assembler.stores.base import StoreError
+from assembler.stores.base import StoreError, StoreMissing
 
 __all__ = ["SCHEMA_VERSION", "Connection", "Database", "need_schema", "together"]
 
@@ -90,8 +90,17 @@ def need_schema(name: object) -> None:
 class Database:
     """One schema of one database, and the pool of connections to it. For any thread."""
 
-    def __init__(self, dsn: str, schema: str, connections_max: int, busy_timeout_ms: int) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        schema: str,
+        connections_max: int,
+        busy_timeout_ms: int,
+        *,
+        create: bool = True,
+    ) -> None:
         self._settings = _settings(dsn)
+        self._create = create
         self._schema = schema
         self._connections_max = connections_max
         self._busy_timeout_ms = busy_timeout_ms
@@ -172,6 +181,8 @@ class Database:
             )
         if version == SCHEMA_VERSION:
             return
+        if version == 0 and not self._create:
+            raise StoreMissing(f"{self.place}: there is no store in it")
         exists = connection.execute(_NAMESPACE, (self._schema,)).fetchall()
         if not exists:  # (to ask first needs no right to make one)
             connection.execute(self.statement("create schema SCHEMA"))

@@ -23,6 +23,7 @@ from assembler.stores.base import (
     Limits,
     Listed,
     StoreError,
+    StoreMissing,
     SyncStore,
     answer,
     body,
@@ -83,6 +84,8 @@ class _Access(Enum):
 class SQLiteStore(Store):
     """Keeps all conversations in the SQLite file `path`, which is made when it is not there.
 
+    With `create=False` nothing is made: what is no store yet is a `StoreMissing`.
+
     `synchronous="full"`, the default, has each append written through to the disk: what was
     acknowledged survives a loss of power. `"normal"` does that at checkpoints alone: what was
     acknowledged survives the end of the process, however sudden, and may be lost with the power;
@@ -97,10 +100,11 @@ class SQLiteStore(Store):
     which may hold its newest events, it is refused.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options, each by its name
         self,
         path: str | os.PathLike[str],
         *,
+        create: bool = True,
         synchronous: Literal["full", "normal"] = "full",
         busy_timeout_ms: int = 10_000,
         poll_ms: int = 100,
@@ -115,6 +119,7 @@ class SQLiteStore(Store):
         if not name or "\0" in name:  # SQLite keeps what has no name until it is closed
             raise InputError(f"path: expected the name of a file, got {name!r:.80}")
         core = _SQLite(name, limits, upcasters)
+        core.create = create
         core.synchronous = synchronous
         core.busy_timeout_ms = busy_timeout_ms
         core.poll_ms = poll_ms
@@ -129,6 +134,7 @@ def _need_ms(name: str, value: object, least: int) -> None:
 
 
 class _SQLite(SyncStore):
+    create: bool
     synchronous: str
     busy_timeout_ms: int
     poll_ms: int
@@ -143,6 +149,8 @@ class _SQLite(SyncStore):
     # -- life ----------------------------------------------------------------------------
 
     def _open(self) -> None:
+        if not self.create:
+            self._need_file()
         with _explained(self._path):
             try:
                 self._connection = self._prepared(_Access.WRITE)
@@ -151,8 +159,15 @@ class _SQLite(SyncStore):
                     raise
                 self._connection = self._opened_for_reading()
 
+    def _need_file(self) -> None:
+        with suppress(OSError):  # what else is wrong SQLite says
+            if not Path(self._path).exists():
+                raise StoreMissing(f"{self._path}: no such file")
+
     def _is_file(self) -> bool:
-        return Path(self._path).is_file()
+        with suppress(OSError):  # in a folder that may not be looked into
+            return Path(self._path).is_file()
+        return False
 
     def _opened_for_reading(self) -> sqlite3.Connection:
         try:
@@ -199,7 +214,7 @@ class _SQLite(SyncStore):
     def _prepare(self, connection: sqlite3.Connection) -> None:
         if connection.execute("PRAGMA user_version").fetchone()[0] == 0:
             with _writing(connection):
-                _make_schema(connection, self._path)
+                _make_schema(connection, self._path, create=self.create)
         self._check_schema(connection)
         self._until_free(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone())
         connection.execute(f"PRAGMA synchronous = {self.synchronous}")
@@ -368,12 +383,14 @@ class _SQLite(SyncStore):
                 self._tell(name, last)
 
 
-def _make_schema(connection: sqlite3.Connection, path: str) -> None:
+def _make_schema(connection: sqlite3.Connection, path: str, *, create: bool) -> None:
     """Make the tables, unless another process was quicker."""
     if connection.execute("PRAGMA user_version").fetchone()[0] != 0:
         return
     if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
         raise StoreError(f"{path}: this database is of another program")
+    if not create:
+        raise StoreMissing(f"{path}: there is no store in it")
     for statement in _SCHEMA:
         connection.execute(statement)
 

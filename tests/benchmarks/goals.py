@@ -47,6 +47,7 @@ from tests.benchmarks.measure import (
 )
 from tests.benchmarks.providing import beside_sdks, providing
 from tests.benchmarks.showing import grouping
+from tests.benchmarks.storing import in_postgres, in_sqlite
 
 __all__ = ["FULL", "GOALS", "SMALL", "Sizes", "opened", "retiring"]
 
@@ -72,10 +73,18 @@ class Sizes(Struct, frozen=True):
     few_words: int = 2_000
     sdk_words: int = 1_000
     answers: int = 5_000
+    appends: int = 300
+    reads: int = 300
+    stored: int = 1_000_000
+    few_stored: int = 10_000
+    store_rounds: int = 20  # short ones, and a server is easily disturbed
 
 
 FULL = Sizes(5, 64_000, 1_000, 10_000, 100, 10_000, 100_000, 1_000_000, 4_000, 1_000, 100, 300)
-SMALL = Sizes(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4, 40, 10, 10, 20)
+SMALL = Sizes(
+    *(1, 400, 50, 60, 12, 20, 700, 1_400, 40, 4, 5, 4, 40, 10, 10, 20),
+    *(5, 5, 1_000, 100, 1),
+)
 
 
 def opened(definitions: Any, log: int = 0) -> Callable[[], Assembler]:
@@ -506,5 +515,7 @@ GOALS: Mapping[str, Callable[[Sizes], list[Row]]] = {
     "providing": providing,
     "beside-sdks": beside_sdks,
     "importing": importing,
+    "sqlite": in_sqlite,
+    "postgres": in_postgres,
 }
 """In the order in which they are told."""

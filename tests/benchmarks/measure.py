@@ -35,6 +35,7 @@ __all__ = [
     "traced",
 ]
 
+Clock = Callable[[], float]
 Run = Callable[[], object]
 Prepare = Callable[[], Run]
 """Makes fresh what one round needs, which is not measured, and gives what is."""
@@ -57,7 +58,7 @@ class Row(Struct, frozen=True):
 
 
 class Times(Struct, frozen=True):
-    """CPU seconds by contender, round by round."""
+    """Seconds (of the processor, unless said otherwise) by contender, round by round."""
 
     rounds: Mapping[str, Sequence[float]]
 
@@ -78,21 +79,26 @@ class Times(Struct, frozen=True):
         return Row(goal, what, self.ratio(name, over), limit, note)
 
 
-def seconds(run: Run) -> float:
-    """CPU seconds of one call. Garbage of before is collected first, its own counts."""
+def seconds(run: Run, clock: Clock = process_time) -> float:
+    """Seconds of one call. Garbage of before is collected first, its own counts."""
     gc.collect()
-    begin = process_time()
+    begin = clock()
     run()
-    return process_time() - begin
+    return clock() - begin
 
 
-def interleaved(contenders: Mapping[str, Prepare], rounds: int) -> Times:
-    """Measure each contender once per round, the order turned round every time."""
+def interleaved(
+    contenders: Mapping[str, Prepare], rounds: int, clock: Clock = process_time
+) -> Times:
+    """Measure each contender once per round, the order turned round every time.
+
+    The clock is another one where somebody else works, and is waited for.
+    """
     times: dict[str, list[float]] = {name: [] for name in contenders}
     names = list(contenders)
     for _ in range(rounds):
         for name in names:
-            times[name].append(seconds(contenders[name]()))
+            times[name].append(seconds(contenders[name](), clock))
         names.reverse()
     return Times(times)
 

@@ -178,7 +178,7 @@ def test_a_folder_is_imported_with_all_that_is_in_it(
 def test_a_folder_needs_a_place_to_go(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    needs = "import: expected -o FOLDER or --store FILE for several transcripts\n"
+    needs = "import: expected -o FOLDER or --store STORE for several transcripts\n"
     assert ask(capsys, "import", home) == (2, "", needs)
     file = write(tmp_path / "f", {"said": "x"})
     status, _, err = ask(capsys, "import", home, "-o", file)

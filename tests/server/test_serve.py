@@ -11,13 +11,14 @@ import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from secrets import token_hex
 
 import httpx
 import pytest
 
 from assembler import Draft
 from assembler.cli import main
-from assembler.stores import SQLiteStore
+from assembler.stores.addresses import store_at
 from tests.server.support import Reader, inside, said, turn
 
 ROOT = Path(__file__).parents[2]
@@ -78,15 +79,20 @@ def test_it_says_where_and_ends_at_once_though_streams_are_open(how: signal.Sign
     test()
 
 
-def test_a_database_is_followed_while_another_process_writes_it(tmp_path: Path) -> None:
-    file = tmp_path / "chat.db"
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_a_database_is_followed_while_another_process_writes_it(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    schema = f"s{token_hex(6)}"
+    sqlite = kind == "sqlite"
+    address = str(tmp_path / "chat.db") if sqlite else request.getfixturevalue("postgres").dsn
 
     @inside
     async def test() -> None:
-        async with SQLiteStore(file) as store:
+        async with store_at(address, schema=schema) as store:
             title = Draft("conversation/title", {"title": "The folder"})
             await store.append("c", [turn(1), title, said("m1")], 0)
-            async with serving(str(file)) as some:
+            async with serving(address, "--schema", schema) as some:
                 listed = (await some.client.get("conversations")).json()["conversations"]
                 assert [each["title"] for each in listed] == ["The folder"]
                 reader = Reader(some.client, "conversations/c/stream")

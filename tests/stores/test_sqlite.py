@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from assembler import ConflictError, Draft, Event, InputError
-from assembler.stores import MemoryStore, SQLiteStore, StoreError
+from assembler.stores import MemoryStore, SQLiteStore, StoreError, SyncStore
 
 # Appends batches of two for ever, and says after each what was acknowledged.
 WRITER = """
@@ -191,6 +196,43 @@ def test_a_loop_goes_on_while_the_disk_is_waited_for(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
+def test_closing_waits_for_the_calls_before_it(tmp_path: Path) -> None:
+    async def run() -> None:
+        async with SQLiteStore(tmp_path / "c.db") as store:
+            begun, go_on = threading.Event(), threading.Event()
+
+            def append(core: SyncStore) -> list[Event]:
+                begun.set()
+                go_on.wait(20)
+                return core.append("c", [Draft("a")], 0)
+
+            waiting = [asyncio.ensure_future(store.run(append))]
+            await asyncio.to_thread(begun.wait, 20)
+            waiting.append(asyncio.ensure_future(store.append("c", [Draft("b")], 1)))
+            await asyncio.sleep(0)
+            closing = asyncio.ensure_future(store.close())
+            await asyncio.sleep(0)
+            with pytest.raises(StoreError, match="closed"):
+                await store.read("c")
+            assert not closing.done()
+            go_on.set()
+            assert [[event.seq for event in events] for events in await gathered(waiting)] == [
+                [1],
+                [2],
+            ]
+            await closing
+            left = [each.name for each in threading.enumerate()]
+            assert not [name for name in left if name.startswith("assembler-store")]
+        with SQLiteStore(tmp_path / "c.db").sync as again:
+            assert again.last("c") == 2
+
+    asyncio.run(run())
+
+
+async def gathered(waiting: list[asyncio.Future[list[Event]]]) -> list[list[Event]]:
+    return await asyncio.gather(*waiting)
+
+
 def test_a_cancelled_append_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
     async def run() -> None:
         async with SQLiteStore(tmp_path / "c.db") as store:
@@ -261,3 +303,92 @@ def test_a_wait_that_is_none_is_refused(tmp_path: Path, wrong: object) -> None:
 def test_a_file_without_a_name_is_refused(path: str) -> None:
     with pytest.raises(InputError, match="path"):
         SQLiteStore(path)
+
+
+# Files of others
+
+
+NOBODY = 65_534
+
+
+@pytest.fixture
+def theirs() -> Iterator[Path]:
+    """Give a folder that everybody may look into, and only its owner write."""
+    folder = Path(tempfile.mkdtemp(prefix="theirs-"))
+    try:
+        yield folder
+    finally:
+        folder.chmod(0o755)
+        shutil.rmtree(folder)
+
+
+@contextmanager
+def as_reader(folder: Path) -> Iterator[None]:
+    """Without the right to write there, whoever we are."""
+    for path in [*folder.iterdir(), folder]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    with as_nobody():
+        yield
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, where we have them."""
+    we = os.geteuid()
+    if we == 0:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        os.seteuid(we)
+
+
+def check_is_read(path: Path, log: list[Event]) -> None:
+    with SQLiteStore(path).sync as store:
+        assert store.read("c") == log
+        with pytest.raises(StoreError, match="readonly"):
+            store.append("c", [Draft("b")], len(log))
+        assert store.read("c") == log
+    assert log
+
+
+def test_a_file_that_we_may_not_write_is_read(theirs: Path) -> None:
+    with SQLiteStore(theirs / "c.db").sync as store:
+        log = store.append("c", [Draft("a")], 0)
+    with as_reader(theirs):
+        check_is_read(theirs / "c.db", log)
+        assert [path.name for path in theirs.iterdir()] == ["c.db"]
+        with pytest.raises(StoreError, match="unable to open"):
+            SQLiteStore(theirs / "other.db").sync.open()
+
+
+def test_a_file_that_its_owner_is_writing_is_read_with_what_is_new(theirs: Path) -> None:
+    with SQLiteStore(theirs / "c.db").sync as store:
+        log = store.append("c", [Draft("a")], 0)
+        with as_reader(theirs):
+            check_is_read(theirs / "c.db", log)
+
+
+def test_a_file_whose_newest_events_cannot_be_read_is_refused(theirs: Path, tmp_path: Path) -> None:
+    with SQLiteStore(tmp_path / "c.db").sync as store:
+        store.append("c", [Draft("a")], 0)
+        for name in ("c.db", "c.db-wal"):  # as after a crash, and without what goes with them
+            shutil.copyfile(tmp_path / name, theirs / name)
+    with (
+        as_reader(theirs),
+        pytest.raises(StoreError, match="its -wal may hold events: copy both to another place"),
+    ):
+        SQLiteStore(theirs / "c.db").sync.open()
+    theirs.chmod(0o755)
+    for path in theirs.iterdir():
+        path.chmod(0o644)
+    with SQLiteStore(theirs / "c.db").sync as store:
+        assert store.last("c") == 1
+
+
+def test_a_folder_that_may_not_be_looked_into_is_told_of(theirs: Path) -> None:
+    theirs.chmod(0)
+    with as_nobody():
+        for create in (True, False):
+            with pytest.raises(StoreError, match="unable to open"):
+                SQLiteStore(theirs / "c.db", create=create).sync.open()
