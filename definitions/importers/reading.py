@@ -153,7 +153,7 @@ def written(lines: Iterable[bytes | str]) -> Iterator[bytes | str]:
     """Leave out a last line that was not written to its end: it has no line break, and no JSON."""
     for number, line in enumerate(lines, 1):
         data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
-        if number > 1 and not data.endswith(b"\n"):
+        if number > 1 and data.strip() and not data.endswith(b"\n"):
             try:
                 strict_json(data.decode())
             except (ValueError, RecursionError):
