@@ -267,8 +267,24 @@ def _content(blocks: Iterable[Any]) -> str:
         elif isinstance(text, (str, Text)):
             said.append(_clipped(text))
         else:
-            said.append(_value(block))
+            said.append(_block(block))
     return "  ".join(filter(None, said))
+
+
+def _block(block: Any) -> str:
+    """A block that is no text, in words; what nobody knows in full."""
+    fields = block if isinstance(block, Mapping) else {}
+    kind = fields.get("type")
+    if kind == "json" and "value" in fields:
+        return _value(fields["value"])
+    if kind == "file":
+        what = fields.get("name") or fields.get("url") or ""
+        short = "" if str(what).startswith("data:") else _beginning(_value(what), _ARGUMENT_MAX)
+        return f"[{' '.join(filter(None, [_value(fields.get('media_type') or 'file'), short]))}]"
+    raw = fields.get("raw")
+    if kind == "provider" and isinstance(raw, Mapping) and isinstance(raw.get("type"), (str, Text)):
+        return f"[{raw['type']}]"
+    return _value(block)
 
 
 def _pairs(fields: Any) -> str:

@@ -10,10 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from definitions.importers.ag_ui_history import History, content_blocks
+from definitions.importers.ag_ui_history import (
+    History,
+    content_blocks,
+    name_of,
+    outcome_of,
+    ran_by,
+)
 from definitions.importers.halves import mended
 from definitions.importers.streaming import Streamed
-from definitions.importers.transcript import Operation, Transcript, text_block
+from definitions.importers.transcript import Operation, Transcript, arguments_text, text_block
 from definitions.providers.reading import array, mapping, natural, text
 
 __all__ = ["Thread"]
@@ -23,6 +29,7 @@ Write = Callable[[Any, Record], Iterator[Operation]]
 
 _SAID = ("type", "delta", "timestamp", "messageId", "toolCallId", "toolCallName", "subagentRunId")
 _THINKING = "thinking"
+_ENDS = ("RUN_FINISHED", "RUN_ERROR")
 _USAGE = {
     "inputTokens": "input_tokens",
     "outputTokens": "output_tokens",
@@ -42,6 +49,11 @@ class Thread:
         """Open messages of others than the model: their role and texts."""
         self._chunked: tuple[str, str] | None = None
         """The type and id of what is told in chunks: any other event ends it."""
+        self._asked: set[str] = set()
+        self._decided: set[str] = set()
+        self._run = ""
+        self._is_answering = False
+        """Whether a run is open, and the model said something in it."""
 
     def at(self, record: str, time: int | None = None) -> Thread:
         """Turn to the next event."""
@@ -54,6 +66,7 @@ class Thread:
         if self._chunked and not (kind == self._chunked[0] and told in ("", self._chunked[1])):
             yield from self._chunks_over()
         yield from self._TYPES.get(kind, Thread._kept)(self, event)
+        self._is_answering = kind not in _ENDS and (self._is_answering or self._answer.is_begun)
 
     def _kept(self, event: Record) -> Iterator[Operation]:
         yield self.transcript.kept(f"ag-ui/{text(event.get('type')) or 'odd'}", mended(event))
@@ -80,6 +93,9 @@ class Thread:
 
     def _messages(self, messages: object) -> Iterator[Operation]:
         new = self._history.new(messages)
+        notes = [each for each in new if each.get("role") == "activity"]
+        yield from self._history.write(notes)
+        new = [each for each in new if each.get("role") != "activity"]
         if new:
             yield from self.answer_over()
             yield from self._history.write(new)
@@ -126,6 +142,9 @@ class Thread:
         if role != "assistant":
             self._others[message_id] = (role, [])
             return
+        if self._answer.grows(f"text:{message_id}"):  # told once more, to a client that came now
+            yield from self._kept(event)
+            return
         yield from self._next("text", message_id)
         yield from self._answer.begin(f"text:{message_id}", "text", _beside(event))
         self._answer.message_ids.add(message_id)
@@ -152,7 +171,12 @@ class Thread:
 
     def _said_by(self, role: str, message_id: str, said: str) -> Iterator[Operation]:
         blocks = [text_block(said)]
-        if role == "user":
+        if role == "user" and self._is_answering and message_id:
+            yield from self.answer_over()
+            queue = {"queue": "next-step", "added": [message_id], "claimed": [message_id]}
+            yield self.transcript.event("inbox/spliced", queue)
+            yield self.transcript.message(blocks, message_id=message_id)
+        elif role == "user":
             yield from self.answer_over()
             self._history.running.clear()
             yield from self.transcript.user(blocks, message_id=message_id)
@@ -161,6 +185,10 @@ class Thread:
 
     def _reasoning_start(self, event: Record) -> Iterator[Operation]:
         message_id = text(event.get("messageId")) or _THINKING
+        if self._answer.grows(f"reasoning:{message_id}"):
+            yield from self._kept(event)
+            return
+        self._history.said.add(f"reasoning:{message_id}")
         yield from self._next("reasoning", message_id)
         yield from self._answer.begin(f"reasoning:{message_id}", "reasoning", _beside(event))
 
@@ -197,13 +225,14 @@ class Thread:
 
     def _call_start(self, event: Record) -> Iterator[Operation]:
         call_id, parent = text(event.get("toolCallId")), text(event.get("parentMessageId"))
-        if call_id in self._history.running and not self._answer.has(call_id):
-            # Told once more: it was interrupted.
+        is_told = self._answer.grows(call_id) or not self._answer.has(call_id)
+        if call_id in self._history.running and is_told:
+            # Told once more: it was interrupted, or a client came in the middle.
             yield from self._kept(event)
             return
         yield from self._next("tool-call", parent)
-        name = text(event.get("toolCallName"))
-        yield from self._answer.begin(call_id, "tool-call", _beside(event), name=name)
+        block = {"name": text(event.get("toolCallName")), **ran_by(event)}
+        yield from self._answer.begin(call_id, "tool-call", _beside(event), **block)
         if parent:
             self._answer.message_ids.add(parent)
         self._history.running[call_id] = None
@@ -227,17 +256,24 @@ class Thread:
         call_id = text(event.get("toolCallId"))
         used = ("type", "timestamp", "toolCallId", "content", "error", "subagentRunId")
         meta = {key: each for key, each in event.items() if key not in used}
-        blocks, error = content_blocks(event.get("content")), event.get("error")
+        blocks = content_blocks(event.get("content"))
         self._history.said.add(text(event.get("messageId")))
+        is_open = self._answer.has(call_id)
+        if is_open and outcome_of(event) == "withdrawn":
+            self._answer.withdraw(call_id)
+            self._history.running.pop(call_id, None)
+            yield from self._kept(event)
+            return
 
         def write() -> Iterator[Operation]:
             yield from self.transcript.begin_turn()
-            yield self._history.result(call_id, blocks, error, meta)
+            yield self._history.result(call_id, blocks, event, meta)
 
-        if self._answer.has(call_id) and self._answer.is_growing():
+        if is_open and (self._answer.is_growing() or self._answer.is_of_provider(call_id)):
             self._answer.after(call_id, write)
             return
-        yield from self.answer_over()
+        if outcome_of(event) != "unsettled":  # nothing came of it: the answer may go on
+            yield from self.answer_over()
         yield from write()
 
     # -- chunks ------------------------------------------------------------------------------
@@ -269,7 +305,9 @@ class Thread:
     # -- runs --------------------------------------------------------------------------------
 
     def _run_started(self, event: Record) -> Iterator[Operation]:
-        """Note a run; its turn begins with what is said in it."""
+        """Note a run; its turn begins with what is said in it, unless it goes on."""
+        run, self._run = self._run, text(event.get("runId"))
+        self._is_answering = run == self._run and self.transcript.is_in_turn
         asked = mapping(event.get("input"))
         rest = {key: each for key, each in asked.items() if key != "messages"}
         yield from self._kept({**event, "input": rest} if "input" in event else event)
@@ -279,7 +317,8 @@ class Thread:
         """Close the turn, unless somebody else has a call to run or a question to answer."""
         outcome = mapping(event.get("outcome"))
         is_cancelled = outcome.get("type") == "cancelled"
-        stop = self._stop("cancelled") if is_cancelled else None
+        # An answer that ended by itself, with no call to wait for, would have ended the run too.
+        stop = "cancelled" if is_cancelled else None
         yield from self.answer_over(stop, _usage(event.get("usage")))
         yield from self._kept(event)
         interrupts = [mapping(each) for each in array(outcome.get("interrupts"))]
@@ -297,9 +336,36 @@ class Thread:
         if not call_id:
             yield self.transcript.kept("ag-ui/interrupt", interrupt)
             return
-        told = {"call_id": self.transcript.known(call_id), "request_id": text(interrupt.get("id"))}
         rest = {key: each for key, each in interrupt.items() if key not in ("id", "toolCallId")}
-        yield self.transcript.event("permission/request", {**rest, **told, "input": {}})
+        given = mapping(interrupt.get("metadata")).get("input")
+        yield from self._ask(text(interrupt.get("id")), call_id, given, rest)
+
+    def _ask(
+        self, request_id: str, call_id: str, given: object, rest: Record
+    ) -> Iterator[Operation]:
+        """Write a question, once: it is told as it is asked, and when the run waits for it."""
+        if request_id and request_id in self._asked:
+            return
+        self._asked.add(request_id)
+        told = {"call_id": self.transcript.known(call_id), "request_id": request_id}
+        shown = given if isinstance(given, dict) else {}
+        yield self.transcript.event("permission/request", {**rest, **told, "input": shown})
+
+    def _custom(self, event: Record) -> Iterator[Operation]:
+        """Take a permission, as our own encoder tells it; of others nothing is known."""
+        value = mapping(event.get("value"))
+        request_id, call_id = text(value.get("id")), text(value.get("toolCallId"))
+        if event.get("name") != "permission" or not request_id or not call_id:
+            yield from self._kept(event)
+            return
+        yield from self.answer_over()
+        yield from self.transcript.begin_turn()
+        yield from self._ask(request_id, call_id, value.get("input"), {})
+        decision = value.get("decision")
+        if decision in ("allow", "deny") and request_id not in self._decided:
+            self._decided.add(request_id)
+            told = {"call_id": self.transcript.known(call_id), "decision": decision}
+            yield self.transcript.event("permission/answer", {**told, "request_id": request_id})
 
     def _run_error(self, event: Record) -> Iterator[Operation]:
         yield from self.answer_over(self._stop("error"), _usage(event.get("usage")))
@@ -310,9 +376,24 @@ class Thread:
         yield from self.transcript.end_turn("error", error)
 
     def _snapshot(self, event: Record) -> Iterator[Operation]:
+        """Put messages in the place of all: what an open answer said and is not among them went."""
         rest = {key: each for key, each in event.items() if key != "messages"}
         yield from self._kept(rest)
+        if isinstance(event.get("messages"), list):
+            yield from self._retold([mapping(each) for each in event["messages"]])
         yield from self._messages(event.get("messages"))
+
+    def _retold(self, messages: list[Record]) -> Iterator[Operation]:
+        """Say the open answer as a snapshot has it; thoughts stay where it has none at all."""
+        before, said = self._answer.keys(), _texts(messages)
+        if not any(key.startswith("reasoning:") for key in said):
+            said |= self._answer.texts("reasoning")
+        ids = {*self._answer.message_ids}
+        yield from self._answer.retell(said)
+        for key in set(before).difference(self._answer.keys()):
+            self._history.running.pop(key, None)
+            self._history.said.discard(key.removeprefix("text:"))
+        self._history.said -= ids - self._answer.message_ids
 
     _CHUNKS: ClassVar[Mapping[str, tuple[Write, Write, Write]]] = {
         "TEXT_MESSAGE_CHUNK": (_text_start, _text_content, _text_end),
@@ -346,7 +427,22 @@ class Thread:
         "THINKING_CONTENT": _reasoning_content,
         "THINKING_END": _thinking_end,
         "MESSAGES_SNAPSHOT": _snapshot,
+        "CUSTOM": _custom,
     }
+
+
+def _texts(messages: list[Record]) -> dict[str, str]:
+    """The texts, thoughts and arguments of messages, by the keys of their parts."""
+    found: dict[str, str] = {}
+    for message in messages:
+        if message.get("role") in ("assistant", "reasoning"):
+            blocks = content_blocks(message.get("content"))
+            prefix = "" if message.get("role") == "reasoning" else "text:"
+            found[prefix + name_of(message)] = "".join(text(each.get("text")) for each in blocks)
+        for call in map(mapping, array(message.get("toolCalls"))):
+            called = mapping(call.get("function"))
+            found[text(call.get("id"))] = arguments_text(called.get("arguments"))
+    return found
 
 
 def _fragment(event: Record) -> str:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from definitions.importers.transcript import Operation, Transcript, arguments_text, text_block
 from definitions.providers.reading import array, mapping, text
 
-__all__ = ["History", "content_blocks"]
+__all__ = ["History", "content_blocks", "name_of", "outcome_of", "ran_by"]
 
 Message: TypeAlias = Mapping[str, Any]
 Block: TypeAlias = dict[str, Any]
@@ -26,6 +26,11 @@ def content_blocks(content: object) -> list[Block]:
     if isinstance(content, list):
         return [_part(each) for each in content]
     return [] if content is None else [{"type": "json", "value": content}]
+
+
+def outcome_of(result: Message) -> str:
+    """What became of a call, where its result says it beside its content; else empty."""
+    return text(mapping(result.get("metadata")).get("outcome"))
 
 
 def _part(part: object) -> Block:
@@ -59,7 +64,7 @@ class History:
     def _is_known(self, message: Message) -> bool:
         if message.get("role") == "tool":
             return text(message.get("toolCallId")) in self.returned
-        if text(message.get("id")) in self.said:
+        if name_of(message) in self.said:
             return True
         calls = [text(mapping(each).get("id")) for each in array(message.get("toolCalls"))]
         return bool(calls) and all(map(self._transcript.has_call, calls))
@@ -71,7 +76,7 @@ class History:
             if thoughts and message.get("role") not in ("assistant", "reasoning"):
                 yield from self._transcript.answer(thoughts)
                 thoughts = []
-            self.said |= {each for each in (text(message.get("id")),) if each}
+            self.said |= {each for each in (name_of(message),) if each}
             if message.get("role") == "reasoning":
                 thoughts.append(_thought(message))
                 continue
@@ -93,7 +98,7 @@ class History:
             yield from self._transcript.answer(content, message_id=message_id, more=more)
             self.running |= {call["call_id"]: None for call in calls}
         elif role == "tool":
-            yield self.result(text(message.get("toolCallId")), blocks, message.get("error"), more)
+            yield self.result(text(message.get("toolCallId")), blocks, message, more)
         elif role in ("system", "developer"):
             source = {"kind": role}
             yield self._transcript.message(blocks, message_id=message_id, source=source, more=more)
@@ -101,21 +106,49 @@ class History:
             yield self._transcript.kept("ag-ui/message", message)
 
     def result(
-        self, call_id: str, blocks: list[Block], error: object, meta: Mapping[str, Any]
+        self, call_id: str, blocks: list[Block], told: Message, meta: Mapping[str, Any]
     ) -> Operation:
-        """Write what came of a call, whoever made it; `error` is a text where it failed."""
+        """Write what came of a call, whoever made it; `told` may say that it failed, or that
+        nothing came of it."""
         self.running.pop(call_id, None)
         self.returned.add(call_id)
-        failed = {"name": "error", "message": error} if isinstance(error, str) else None
+        outcome = outcome_of(told)
+        if outcome in ("unsettled", "withdrawn"):
+            return self._transcript.kept(f"ag-ui/{outcome}", told)
         return self._transcript.result(
-            call_id, blocks, error=failed, more={"meta": dict(meta)} if meta else {}
+            call_id,
+            blocks,
+            is_error=outcome == "failed",
+            error=_error(told),
+            more={"meta": dict(meta)} if meta else {},
         )
+
+
+def name_of(message: Message) -> str:
+    """Name a message as it is remembered: a thought may have the id of its text."""
+    told = text(message.get("id"))
+    return f"reasoning:{told}" if told and message.get("role") == "reasoning" else told
+
+
+def ran_by(call: Message) -> dict[str, str]:
+    """Say of a call that its provider ran it, where it says so."""
+    is_provider = mapping(call.get("metadata")).get("ranBy") == "provider"
+    return {"ran_by": "provider"} if is_provider else {}
+
+
+def _error(told: Message) -> dict[str, Any] | None:
+    error = mapping(mapping(told.get("metadata")).get("error"))
+    if error:
+        return dict(error)
+    message = told.get("error")
+    return {"name": "error", "message": message} if isinstance(message, str) else None
 
 
 def _call(call: Message) -> Block:
     called = mapping(call.get("function"))
     named = {"call_id": text(call.get("id")), "name": text(called.get("name"))}
-    return {"type": "tool-call", **named, "arguments": arguments_text(called.get("arguments"))}
+    arguments = arguments_text(called.get("arguments"))
+    return {"type": "tool-call", **named, "arguments": arguments, **ran_by(call)}
 
 
 def _thought(message: Message) -> Block:

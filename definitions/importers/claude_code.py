@@ -11,6 +11,7 @@ rewound both ways stay, in the order of the file.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -26,6 +27,8 @@ __all__ = ["CLAUDE_CODE", "CLAUDE_CODE_WRAPPED", "claude_code", "claude_code_wra
 Record = Mapping[str, Any]
 
 _ABOUT = "Imported from a transcript of Claude Code."
+_THROUGH_MAX = 16
+"""So many subagents that have their result may still say something."""
 _CONVERSATION = frozenset({"user", "assistant"})
 
 
@@ -72,6 +75,8 @@ class _Session:
         """The call of the subagent that a record is of, by the record's uuid."""
         self._links: dict[str, list[str]] = {}
         """The uuids of the records of a subagent that still runs, by its call."""
+        self._through: OrderedDict[str, list[str]] = OrderedDict()
+        """The same of the last ones that are through: their last words may come behind that."""
 
     def read(self, records: Iterable[tuple[int, Any]]) -> Iterator[Operation]:
         yield self._header
@@ -115,7 +120,8 @@ class _Session:
             self._has_come(told or "")
         if told and (uuid := text(record.get("uuid"))):
             self._chains[uuid] = told
-            self._links.setdefault(told, []).append(uuid)
+            links = self._through if told in self._through else self._links
+            links.setdefault(told, []).append(uuid)
         return told or None
 
     def _has_come(self, call_id: str) -> None:
@@ -138,10 +144,14 @@ class _Session:
                 yield from self._forget(text(block.get("tool_use_id")))
 
     def _forget(self, call_id: str) -> Iterator[Operation]:
-        """A subagent is through: no record of it comes any more."""
+        """A subagent is through: its records are let go of, some subagents later."""
         self._has_come(call_id)
-        for uuid in self._links.pop(call_id, ()):
-            self._chains.pop(uuid, None)
+        links = self._links.pop(call_id, [])
+        if links:
+            self._through.setdefault(call_id, []).extend(links)
+        while len(self._through) > _THROUGH_MAX:
+            for uuid in self._through.popitem(last=False)[1]:
+                self._chains.pop(uuid, None)
         if call_id in self._beside:
             yield from self._beside[call_id].through()
 

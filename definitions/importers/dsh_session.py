@@ -25,7 +25,7 @@ from definitions.importers.dsh_messages import MESSAGES
 from definitions.importers.dsh_records import RECORDS
 from definitions.importers.errors import ImportFault
 from definitions.importers.halves import mended
-from definitions.importers.reading import Fields, read
+from definitions.importers.reading import Fields, read, written
 from definitions.quiet import QUIET_TYPES
 
 __all__ = ["DSH_SESSION", "QUIET_TYPES", "dsh_session", "said"]
@@ -39,7 +39,7 @@ def dsh_session(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operatio
     `name` is what an error and the title call the log. What cannot be read raises `ImportFault`;
     the operations before it were yielded, so write nothing before the last one is there.
     """
-    found = read(lines, name)
+    found = read(written(lines), name)
     first = next(found, None)
     if first is None or first.fields.values.get("type") != "session":
         raise _no_log(name, None if first is None else first.fields)

@@ -14,7 +14,7 @@ from assembler.plugins import Importer, Sample
 from definitions.answering import call_draft, ended
 from definitions.importers.errors import ImportFault
 from definitions.importers.halves import may_hold_halves, mended
-from definitions.importers.reading import read
+from definitions.importers.reading import read, written
 from definitions.importers.requests import Prompt, said_last
 from definitions.importers.transcript import Operation, Transcript
 from definitions.providers import adapter
@@ -39,6 +39,8 @@ class Conversation:
         self._in_use: set[str] = set()
         self._running: dict[str, None] = {}
         self._request: Mapping[str, Any] | None = None
+        self.is_cut = False
+        """Whether the last answer has no end: what is said of it is what is there of it."""
 
     def say(self, request: Mapping[str, Any]) -> Iterator[Operation]:
         """Write what a client says that is new in a request: results of calls, prompts."""
@@ -68,6 +70,7 @@ class Conversation:
         for piece in reader.feed(response):
             yield {"op": "delta", **where, "type": piece.type, "data": plain(piece.data)}
         ending = ended(reader.finish(), turn, step)
+        self.is_cut = ending.why == "no-terminal"
         for draft in ending.drafts:
             yield self.transcript.event(draft.type, plain(draft.data))
         yield {"op": "settle", "attempt": attempt, "outcome": ending.outcome.value}
@@ -92,7 +95,9 @@ def model_stream(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operati
     conversation = Conversation()
     yield conversation.transcript.header(name, f"Imported from a model's answer ({found}).")
     conversation.transcript.at("answer")
-    yield from conversation.answer(found, body)
+    for operation in conversation.answer(found, body):
+        # The rest may still come, and it will be another message then.
+        yield operation | ({"tail": "unfinished"} if conversation.is_cut else {})
     yield conversation.transcript.finish()
 
 
@@ -110,7 +115,7 @@ def exchange(lines: Iterable[bytes | str], *, name: str) -> Iterator[Operation]:
     """
     conversation = Conversation()
     yield conversation.transcript.header(name, "Imported from exchanges with a model.")
-    for line in read(lines, name):
+    for line in read(written(lines), name):
         fields = line.fields
         if not isinstance(fields.values.get("request"), dict):
             raise fields.fault("request", "what a client sent, as an object")

@@ -36,6 +36,7 @@ Data: TypeAlias = dict[str, Any]
 _NOT_BLANK = re.compile(r"\S")
 _BOM = b"\xef\xbb\xbf"
 _decode = msgspec.json.Decoder().decode
+_INTEGER_MAX = 2**53 - 1
 _TEXT = "a text that is not empty"
 _OBJECT = "a JSON object"
 _CUT = "a JSON object; the text ends inside of one"
@@ -58,6 +59,8 @@ class Fields:
         value = self.values.get(key)
         if type(value) is not int:
             raise self.fault(key, "an integer")
+        if abs(value) > _INTEGER_MAX:
+            raise self.fault(key, "an integer below 2**53")
         return value
 
     def text(self, key: str) -> str:
@@ -150,7 +153,7 @@ def written(lines: Iterable[bytes | str]) -> Iterator[bytes | str]:
     """Leave out a last line that was not written to its end: it has no line break, and no JSON."""
     for number, line in enumerate(lines, 1):
         data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
-        if number > 1 and not data.endswith(b"\n"):
+        if number > 1 and data.strip() and not data.endswith(b"\n"):
             try:
                 strict_json(data.decode())
             except (ValueError, RecursionError):

@@ -20,6 +20,7 @@ __all__ = ["Streamed"]
 
 Later = Callable[[], Iterator[Operation]]
 
+_NAMED = ("call_id", "provider_call_id")
 _CUT = frozenset({"length", "content_filter", "cancelled", "error"})
 
 
@@ -62,6 +63,9 @@ class Streamed:
         self._parts: list[_Part] = []
         self._by_key: dict[str, _Part] = {}
         self._later: list[tuple[str, Later]] = []
+        self._told: list[str] = []
+        """The ids of its calls, also of those that were withdrawn."""
+        self._blocks = 0
         self._number = 1
         self._is_begun = False
 
@@ -84,6 +88,24 @@ class Streamed:
     def has(self, key: str) -> bool:
         """Whether a part of that key is in the open answer."""
         return key in self._by_key
+
+    def grows(self, key: str) -> bool:
+        """Whether a part of that key is in the open answer, and is open."""
+        return key in self._by_key and self._by_key[key].is_open
+
+    def keys(self) -> tuple[str, ...]:
+        """The keys of its parts that something may still be said of."""
+        return tuple(self._by_key)
+
+    def texts(self, kind: str) -> dict[str, str]:
+        """What its parts of a kind say so far, by their keys."""
+        parts = self._by_key.items()
+        return {key: "".join(part.texts) for key, part in parts if part.kind == kind}
+
+    def is_of_provider(self, key: str) -> bool:
+        """Whether it has that call, and its provider runs it: the answer may go on behind it."""
+        part = self._by_key.get(key)
+        return part is not None and part.block.get("ran_by") == "provider"
 
     def says(self, *kinds: str) -> bool:
         """Whether it has a part of one of these kinds."""
@@ -132,7 +154,7 @@ class Streamed:
     def add(self, block: dict[str, Any], beside: Mapping[str, Any]) -> Iterator[Operation]:
         """Add a part that came whole: a file, or what we do not model."""
         yield from self._begun()
-        part = self._added(f"whole:{len(self._parts)}", block["type"], block)
+        part = self._added(f"whole:{self._blocks}", block["type"], block)
         part.is_open = False
         yield self._delta("block-end", {"block": part.number, "value": block}, beside)
 
@@ -153,6 +175,10 @@ class Streamed:
         those of which something came."""
         if not self._is_begun:
             return
+        if not self._parts:  # withdrawn, and told by nobody again
+            yield from self.drop()
+            self._is_begun, self._number = False, 1
+            return
         blocks = [part.value() for part in self._parts]
         blocks = [each for each in blocks if each.get("text") != ""]
         came = {self._by_key[key].block["call_id"] for key, _ in self._later}
@@ -171,13 +197,41 @@ class Streamed:
 
     def drop(self) -> Iterator[Operation]:
         """Drop what the open answer said so far: it is told once more, in the same step."""
-        if self._is_begun:
+        if self._blocks:
             yield self._transcript.settle(self._number, "abandoned")
+            for key in self._told:
+                self._transcript.release(key)
             self._forget()
             self._number += 1
 
+    def retell(self, said: Mapping[str, str]) -> Iterator[Operation]:
+        """Say the open answer anew where it is another now: the texts of its parts by their keys.
+
+        A part that is not in `said` is withdrawn. Nothing is written when it says that already.
+        """
+        if all(said.get(key) == "".join(part.texts) for key, part in self._by_key.items()):
+            return
+        parts = [(key, part) for key, part in self._by_key.items() if key in said]
+        later = [(key, write) for key, write in self._later if key in said]
+        ids = self.message_ids
+        yield from self.drop()
+        for key, part in parts:
+            block = {name: each for name, each in part.block.items() if name not in _NAMED}
+            yield from self.begin(key, part.kind, {}, **block)
+            if said[key]:
+                yield from self.grow(key, said[key], {})
+            if not part.is_open:
+                yield from self.end_part(key, {})
+        self.message_ids, self._later = ids if parts else set(), later
+
+    def withdraw(self, key: str) -> None:
+        """Take a call out of the open answer; what it said stays where it was said."""
+        self._parts.remove(self._by_key.pop(key))
+        self._later = [(each, write) for each, write in self._later if each != key]
+
     def _forget(self) -> None:
         self._parts, self._by_key, self._later = [], {}, []
+        self._told, self._blocks = [], 0
         self.message_ids = set()
 
     def _begun(self) -> Iterator[Operation]:
@@ -186,8 +240,11 @@ class Streamed:
             yield from self._transcript.begin_step()
 
     def _added(self, key: str, kind: str, block: dict[str, Any]) -> _Part:
-        part = self._by_key[key] = _Part(len(self._parts), kind, block)
+        part = self._by_key[key] = _Part(self._blocks, kind, block)
         self._parts.append(part)
+        self._blocks += 1
+        if kind == "tool-call" and "call_id" in block:
+            self._told.append(key)
         return part
 
     def _delta(self, kind: str, told: Mapping[str, Any], beside: Mapping[str, Any]) -> Operation:

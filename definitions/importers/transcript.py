@@ -40,6 +40,11 @@ def arguments_text(value: Any) -> str:
     return "" if value is None else _written(value)
 
 
+def _was_interrupted(stop: str, blocks: Sequence[Block]) -> bool:
+    """Whether an answer was stopped while it came, and has no calls, which would say so."""
+    return stop == "cancelled" and not any(block["type"] == "tool-call" for block in blocks)
+
+
 class Transcript:
     """Writes one conversation. Memory: the ids of its messages and calls, no contents.
 
@@ -192,6 +197,7 @@ class Transcript:
                 "message_id": self._unique(message_id),
                 "content": list(blocks),
                 "stop_reason": stop,
+                **({"interrupted": True} if _was_interrupted(stop, blocks) else {}),
                 **({} if usage is None else {"usage": usage}),
             },
         )
@@ -237,6 +243,17 @@ class Transcript:
         """Name a call whose pieces begin: its id, and the transcript's where that is another."""
         named = self._named({"call_id": told})
         return {key: str(named[key]) for key in ("call_id", "provider_call_id") if key in named}
+
+    def release(self, told: str) -> None:
+        """Forget a call of a try that was given up: the next one may tell it under the same id."""
+        count = self._used.get(f"call:{told}", 0) - 1
+        if count < 0 or told not in self._calls:
+            return
+        self._used[f"call:{told}"] = count
+        if count:
+            self._calls[told] = told if count == 1 else f"{told}#{count}"
+        else:
+            del self._calls[told]
 
     def _attempt(self, number: int) -> str:
         return f"{self.turn}.{self.step}.{number}"

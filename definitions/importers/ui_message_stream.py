@@ -76,12 +76,16 @@ class _Stream:
         """Calls without a result, as they were told."""
         self._approvals: dict[str, str] = {}
         self._is_step_over = False
+        self._message_id = ""
+        self._has_failed = False
+        """Whether the last chunk but notes said so: the end of the answer says it once more."""
 
     def write(self, chunk: Chunk) -> Iterator[Operation]:
         kind = text(chunk.get("type"))
-        if self._is_step_over and kind not in _BETWEEN:
+        if self._is_step_over and kind not in _BETWEEN and not _is_unsettled(chunk):
             yield from self._step_over()
         yield from self._TYPES.get(kind, _Stream._kept)(self, chunk)
+        self._has_failed = self._has_failed and kind in _BETWEEN - {"finish"}
 
     def _kept(self, chunk: Chunk) -> Iterator[Operation]:
         kind = text(chunk.get("type")) or "odd"
@@ -90,6 +94,10 @@ class _Stream:
     # -- steps and the end -------------------------------------------------------------------
 
     def _start(self, chunk: Chunk) -> Iterator[Operation]:
+        """Begin an answer; one that nothing ended is told once more, to a client that came now."""
+        message_id, self._message_id = self._message_id, text(chunk.get("messageId"))
+        if self._answer.is_growing() and message_id and message_id == self._message_id:
+            yield from self._dropped()
         yield from self._step_over()
         yield from self._kept(chunk)
 
@@ -110,10 +118,13 @@ class _Stream:
 
     def _step_reset(self, chunk: Chunk) -> Iterator[Operation]:
         """Forget the step so far, with its calls: they are told once more."""
+        yield from self._dropped()
+        yield from self._kept(chunk)
+
+    def _dropped(self) -> Iterator[Operation]:
         for call_id in [each for each in self._running if self._answer.has(each)]:
             del self._running[call_id]
         yield from self._answer.drop()
-        yield from self._kept(chunk)
 
     def _finish(self, chunk: Chunk) -> Iterator[Operation]:
         """End the answer; the turn is over unless somebody else has to run or allow a call."""
@@ -121,7 +132,7 @@ class _Stream:
         stop = _STOPS.get(told)
         yield from self._step_over(None if stop in ("end_turn", "tool_use") else stop)
         yield from self._kept(chunk)
-        if stop == "error":
+        if stop == "error" and not self._has_failed:
             yield from self._failed("the answer ended in an error")
         elif stop in _ENDS:
             yield from self._over(_ENDS[stop])
@@ -139,6 +150,7 @@ class _Stream:
         yield from self._failed(text(chunk.get("errorText")))
 
     def _failed(self, message: str) -> Iterator[Operation]:
+        self._has_failed = True
         yield from self.transcript.begin_turn()
         yield from self._over("error", {"name": "error", "message": message})
 
@@ -210,6 +222,10 @@ class _Stream:
             yield from self._kept(chunk)
             return
         call_id, kind = text(chunk.get("toolCallId")), text(chunk.get("type"))
+        if _is_unsettled(chunk):
+            self._running.pop(call_id, None)
+            yield from self._kept(chunk)
+            return
         output = chunk.get("output")
         blocks = [text_block(output)] if isinstance(output, str) else []
         if not blocks and output is not None:
@@ -305,6 +321,11 @@ class _Stream:
 
 _BETWEEN = frozenset({"finish", "abort", "error", "message-metadata", "tool-approval-request"})
 """What may follow the end of a step and belong to it still."""
+
+
+def _is_unsettled(chunk: Chunk) -> bool:
+    """Whether it says that nothing came of a call: the protocol has no word for that."""
+    return mapping(chunk.get("toolMetadata")).get("unsettled") is True
 
 
 def _fragment(chunk: Chunk, field: str) -> str:

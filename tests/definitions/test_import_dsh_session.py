@@ -839,10 +839,17 @@ SESSION_LINE = json.dumps(SESSION)
     ],
 )
 def test_a_fault_names_file_line_and_field(lines: list[str | bytes], message: str) -> None:
+    whole = [line + (b"\n" if isinstance(line, bytes) else "\n") for line in lines]
     with pytest.raises(ImportFault) as caught:
-        list(dsh_session(lines, name="bad.jsonl"))
+        list(dsh_session(whole, name="bad.jsonl"))
     assert str(caught.value) == message
     assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize("cut", ['{"type":"turn/sta', '{"type":"turn/start","data":{', b"\xe2\x82"])
+def test_a_last_line_that_is_still_being_written_is_left_out(cut: str | bytes) -> None:
+    before = [SESSION_LINE + "\n", json.dumps(record("turn/start", turn=1)) + "\n"]
+    assert list(dsh_session([*before, cut], name="f")) == list(dsh_session(before, name="f"))
 
 
 def test_a_fault_stays_on_one_line() -> None:

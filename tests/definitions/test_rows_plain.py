@@ -37,7 +37,28 @@ ROWS: list[tuple[str, dict[str, Any], tuple[str, str, str]]] = [
     (
         "context",
         {"content": [{"type": "file", "url": "u"}]},
-        ("", "context", "{type: file  url: u}"),
+        ("", "context", "[file u]"),
+    ),
+    (
+        "user",
+        {
+            "content": [
+                {"type": "file", "media_type": "image/png", "url": "data:image/png;base64,AAAA"},
+                {"type": "file", "media_type": "text/plain", "name": "a.txt", "data": "QUFB"},
+                {"type": "provider", "provider": "p", "raw": {"type": "input_image", "detail": 1}},
+                {"type": "provider", "provider": "p", "raw": 7},
+            ]
+        },
+        (
+            "",
+            "user",
+            "[image/png]  [text/plain a.txt]  [input_image]  {type: provider  provider: p  raw: 7}",
+        ),
+    ),
+    (
+        "tool",
+        {**DONE, "outcome": "succeeded", "content": [{"type": "json", "value": {"warm": True}}]},
+        ("succeeded", "weather", "p: a  n: [1, null, true]  → {warm: true}"),
     ),
     (
         "assistant",

@@ -432,3 +432,68 @@ def test_it_is_known_by_its_events_and_requests() -> None:
     assert AG_UI.recognises(Sample(({"threadId": "t", "runId": "r", "messages": []},)))
     assert not AG_UI.recognises(Sample(({"type": "RUN_STARTED"},)))
     assert not AG_UI.recognises(Sample(({"run": [], "other": []},)))
+
+
+def withdrawn(call_id: str) -> Json:
+    return {**result(call_id, ""), "metadata": {"outcome": "withdrawn"}}
+
+
+def snapshot(*messages: Json) -> Json:
+    return {"type": "MESSAGES_SNAPSHOT", "messages": list(messages)}
+
+
+def test_a_snapshot_without_the_open_answer_takes_it_back() -> None:
+    begun = [*text("a", "Let me", role="assistant"), *call("c", "{", parentMessageId="a")[:2]]
+    again = [*text("a", "I look."), *call("c", "{}", parentMessageId="a"), result("c"), END]
+    found = imported(BEGIN, *begun, snapshot(), *again)
+    assert [each["outcome"] for each in found if each.get("op") == "settle"] == [
+        "abandoned",
+        "completed",
+    ]
+    (message,) = events(found, "assistant/message")
+    assert [block.get("text") or block.get("arguments") for block in message["content"]] == [
+        "I look.",
+        "{}",
+    ]
+    assert [each["call_id"] for each in events(found, "tool/call")] == ["c"]
+
+
+def test_a_withdrawn_call_never_runs_also_without_a_snapshot() -> None:
+    found = imported(BEGIN, *call("c", "{}"), withdrawn("c"), END)
+    assert events(found, "tool/call") == []
+    assert events(found, "tool/result") == []
+    assert events(found, "assistant/message") == []
+    assert [each["reason"] for each in events(found, "turn/end")] == ["completed"]
+
+
+def test_a_snapshot_may_say_another_text_for_the_open_answer() -> None:
+    changed = snapshot({"id": "a", "role": "assistant", "content": "Hello"})
+    begun = text("a", "Hallo", role="assistant")
+    found = imported(BEGIN, *begun[:2], changed, *text("a", " you")[1:], END)
+    (message,) = events(found, "assistant/message")
+    assert message["content"] == [{"type": "text", "text": "Hello you"}]
+
+
+def test_a_snapshot_that_says_the_same_changes_nothing() -> None:
+    begun = [*text("a", "Hi", role="assistant"), *call("c", "{}", parentMessageId="a")]
+    function = {"name": "look", "arguments": "{}"}
+    calls = [{"id": "c", "type": "function", "function": function}]
+    told = snapshot({"id": "a", "role": "assistant", "content": "Hi", "toolCalls": calls})
+    found = [each for each in imported(BEGIN, *begun, told, END) if each.get("op") == "settle"]
+    assert [each["outcome"] for each in found] == ["completed"]
+
+
+def test_a_result_says_that_its_call_failed_or_had_none() -> None:
+    failed = {**result("c", "torn"), "metadata": {"outcome": "failed"}}
+    unsettled = {**result("d", ""), "metadata": {"outcome": "unsettled"}}
+    found = imported(BEGIN, *call("c", "{}"), *call("d", "{}"), failed, unsettled, END)
+    (came,) = events(found, "tool/result")
+    assert (came["call_id"], came["is_error"]) == ("c", True)
+    assert [each["reason"] for each in events(found, "turn/end")] == ["completed"]
+
+
+def test_what_is_said_to_a_run_at_work_is_steering() -> None:
+    meanwhile = text("m", "Faster.", role="user")
+    found = imported(BEGIN, *text("a", "I go"), *meanwhile, *text("b", "Yes."), END)
+    assert [each["added"] for each in events(found, "inbox/spliced")] == [["m"]]
+    assert len(events(found, "turn/start")) == 1

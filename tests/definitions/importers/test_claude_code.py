@@ -388,3 +388,17 @@ def test_a_sync_server_s_list_is_sorted_by_time() -> None:
     ]
     with pytest.raises(ImportFault, match=r"^s:1: line: expected a JSON value; the text ends"):
         list(CLAUDE_CODE_WRAPPED([b"[{"], name="s"))
+
+
+def test_what_a_subagent_says_behind_its_result_is_still_its_own() -> None:
+    operations = imported(
+        user("Go"),
+        answer("m1", use("c1", "Task", prompt="A")),
+        user("A", isSidechain=True, uuid="s1"),
+        user([result("c1")], uuid="r1"),
+        answer("n1", said("The end."), isSidechain=True, parentUuid="s1", uuid="s2"),
+        answer("n2", said("Really."), isSidechain=True, parentUuid="s2"),
+    )
+    assert [each["message_id"] for each in events(operations, "assistant/message")] == ["m1"]
+    beside = events(operations, "assistant/message", "c1")
+    assert [each["message_id"] for each in beside] == ["n1", "n2"]

@@ -265,3 +265,20 @@ def test_parts_of_a_prompt(part: Any, block: Json) -> None:
 @pytest.mark.parametrize("request_", [{}, {"messages": 1}, {"messages": [1, None]}, {"input": "x"}])
 def test_odd_requests_say_what_they_can(request_: Json) -> None:
     assert said_last(request_) in ([], [Prompt([{"type": "text", "text": "x"}])])
+
+
+def test_an_answer_without_an_end_may_go_on() -> None:
+    """So a store waits for it: the whole answer would come under the same ids."""
+    begun = chunk({"content": "See"})
+    tails = [
+        each.get("tail")
+        for each in MODEL_STREAM([begun], name="x")
+        if each.get("op") == "append" and each["event"]["type"] not in ("turn/start", "step/start")
+    ]
+    assert tails == ["unfinished"] * 3
+    assert not any("tail" in each for each in MODEL_STREAM([SAYING + DONE], name="x"))
+
+
+def test_a_last_exchange_that_is_still_being_written_is_left_out() -> None:
+    line = json.dumps({"request": {"messages": []}, "response": ""}) + "\n"
+    assert list(EXCHANGE([line, line[:20]], name="x")) == list(EXCHANGE([line], name="x"))

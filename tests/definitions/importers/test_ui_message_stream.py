@@ -227,3 +227,12 @@ def test_other_files_are_refused_and_unknown() -> None:
     assert UI_MESSAGE_STREAM.recognises(Sample((text("0")[0],)))
     assert not UI_MESSAGE_STREAM.recognises(Sample((START,)))
     assert not UI_MESSAGE_STREAM.recognises(Sample((chunk("text-start"),)))
+
+
+def test_an_error_is_said_once_though_the_end_says_it_again() -> None:
+    found = imported(
+        {"type": "start-step"},
+        {"type": "error", "errorText": "no credit"},
+        {"type": "finish", "finishReason": "error"},
+    )
+    assert [each["error"]["message"] for each in events(found, "turn/end")] == ["no credit"]
