@@ -102,19 +102,19 @@ def explained(endpoint: Endpoint) -> Endpoint:
     async def answered(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except Refused as refused:
-            return refusal(refused.status, str(refused))
-        except AssemblerError as error:
+        except Exception as error:
             return refusal_of(error)
-        except Exception as error:  # whose words may hold contents
-            _log.error("a request failed: %s", type(error).__name__)
-            return refusal(500, "the server failed")
 
     return answered
 
 
-def refusal_of(error: AssemblerError) -> Response:
-    """The answer that an error of ours is."""
+def refusal_of(error: Exception) -> Response:
+    """The answer that an error is."""
+    if isinstance(error, Refused):
+        return refusal(error.status, str(error))
+    if not isinstance(error, AssemblerError):  # its words may hold contents
+        _log.error("a request failed: %s", type(error).__name__)
+        return refusal(500, "the server failed")
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     if isinstance(error, ConflictError):
         return refusal(409, str(error), expected=error.expected, actual=error.actual)
