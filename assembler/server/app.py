@@ -127,5 +127,6 @@ def create_app(  # noqa: PLR0913 - given by name
     """
     if protocols is None:
         protocols = {name: plugins.protocol(name) for name in plugins.names("protocols")}
-    service = Service(source, limits or ServerLimits(), authorize, view, protocols, hears)
-    return ServerApp(service, Guard(token, hosts, origins), inspecting)
+    held = limits or ServerLimits()
+    service = Service(source, held, authorize, view, protocols, hears)
+    return ServerApp(service, Guard(token, hosts, origins, held), inspecting)

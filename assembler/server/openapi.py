@@ -81,7 +81,7 @@ def _paths(service: Service) -> dict[str, Any]:
 def _operation(
     name: str, about: str, gives: str, *parameters: dict[str, Any], refusals: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    refused = {str(each): _json("Refusal", "why not") for each in (401, 403, 421, *refusals)}
+    refused = {str(each): _json("Refusal", "why not") for each in (401, 403, 421, 429, *refusals)}
     return {
         "operationId": name,
         "summary": about,
@@ -126,7 +126,8 @@ def _protocols(service: Service, view: dict[str, Any]) -> dict[str, Any]:
     hears = _speaking("hear", "What a client of a protocol says; what comes of it", name, view)
     content = {"application/json": {"schema": {"type": "object"}}}
     hears["requestBody"] = {"required": True, "content": content}
-    hears["responses"]["415"] = _json("Refusal", "why not")
+    for status in ("408", "415"):
+        hears["responses"][status] = _json("Refusal", "why not")
     return {"get": looks, "post": hears}
 
 
@@ -138,7 +139,7 @@ def _speaking(operation_id: str, about: str, *parameters: dict[str, Any]) -> dic
 
 
 def _writing(name: str, about: str, takes: str, gives: str) -> dict[str, Any]:
-    operation = _of_one(name, about, gives, refusals=(409, 415))
+    operation = _of_one(name, about, gives, refusals=(408, 409, 415))
     operation["requestBody"] = {"required": True, "content": _content(takes)}
     return operation
 

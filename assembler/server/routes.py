@@ -130,15 +130,16 @@ class Service:
         seen: list[Entry] = []
         scanned = 0
         while True:
-            part = await self.source.conversations(
-                search=search, before=before, limit=limit - len(seen)
-            )
+            wanted = limit - len(seen)
+            part = await self.source.conversations(search=search, before=before, limit=wanted)
             scanned += len(part.conversations)
             seen += [
                 each for each in part.conversations if await self.allows(request, each.conversation)
             ]
             before = part.next
-            if before is None or len(seen) >= limit or scanned >= limits.list_scanned_max:
+            # A source that gives less and could go on has looked at enough for one request.
+            is_enough = before is None or len(part.conversations) < wanted
+            if is_enough or len(seen) >= limit or scanned >= limits.list_scanned_max:
                 return answer({"conversations": [_entry(each) for each in seen], "next": before})
 
     async def allows(self, request: Request, conversation: str) -> bool:
