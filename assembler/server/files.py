@@ -114,7 +114,7 @@ class FilesSource(Source):
         *,
         page_events: int = _PAGE_EVENTS,
         files_max: int = 20_000,
-        reading_bytes_max: int = 64 << 20,
+        reading_bytes_max: int = 8 << 20,
         poll_ms: float = 1_000,
     ) -> None:
         self._paths = [Path(path) for path in paths]

@@ -522,6 +522,9 @@ class Conversations:
             self._idle[name] = None
             self._let_go()
 
+    def _gone(self, name: str, _: asyncio.Task[None]) -> None:
+        del self._going[name]
+
     def _let_go(self) -> None:
         """Close those that were left longest ago; one in which something goes on stays."""
         for name in tuple(self._idle):
@@ -533,7 +536,7 @@ class Conversations:
                 self._idle[name] = None
                 continue
             going = self._going[name] = asyncio.ensure_future(self.close(name))
-            going.add_done_callback(lambda _, name=name: self._going.pop(name, None))
+            going.add_done_callback(partial(self._gone, name))
 
     def awake(self, name: str) -> Session | None:
         """The Session of a conversation that is open here, for a look at it. O(1)."""
