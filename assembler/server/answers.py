@@ -5,6 +5,7 @@ Not here: what is asked for (`routes`), and who may ask (`guard`).
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -50,10 +51,12 @@ _CODES = {
     403: "forbidden",
     404: "not-found",
     405: "method",
+    408: "too-slow",
     409: "conflict",
     413: "too-large",
     415: "not-json",
     421: "wrong-host",
+    429: "too-many",
     500: "failed",
     503: "busy",
 }
@@ -91,9 +94,12 @@ def raw(text: bytes, status: int = 200) -> Response:
 
 def refusal(status: int, message: str, **more: Any) -> Response:
     """An answer that says no, and why."""
-    return answer(
+    said = answer(
         {"error": {"code": _CODES.get(status, "failed"), "message": message, **more}}, status
     )
+    if status in (408, 413):  # the rest of the body is not waited for
+        said.headers["connection"] = "close"
+    return said
 
 
 def explained(endpoint: Endpoint) -> Endpoint:
@@ -102,19 +108,19 @@ def explained(endpoint: Endpoint) -> Endpoint:
     async def answered(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except Refused as refused:
-            return refusal(refused.status, str(refused))
-        except AssemblerError as error:
+        except Exception as error:
             return refusal_of(error)
-        except Exception as error:  # whose words may hold contents
-            _log.error("a request failed: %s", type(error).__name__)
-            return refusal(500, "the server failed")
 
     return answered
 
 
-def refusal_of(error: AssemblerError) -> Response:
-    """The answer that an error of ours is."""
+def refusal_of(error: Exception) -> Response:
+    """The answer that an error is."""
+    if isinstance(error, Refused):
+        return refusal(error.status, str(error))
+    if not isinstance(error, AssemblerError):  # its words may hold contents
+        _log.error("a request failed: %s", type(error).__name__)
+        return refusal(500, "the server failed")
     status = next(status for kind, status in _STATUSES if isinstance(error, kind))
     if isinstance(error, ConflictError):
         return refusal(409, str(error), expected=error.expected, actual=error.actual)
@@ -130,12 +136,20 @@ async def body(request: Request, kind: type[T], limits: ServerLimits) -> T:
     if media != "application/json":
         raise Refused(415, "content-type: expected application/json")
     try:
-        return msgspec.json.decode(await _bytes(request, limits.body_bytes_max), type=kind)
+        return msgspec.json.decode(await _bytes(request, limits), type=kind)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as fault:
         raise Refused(400, f"body: {fault}") from None
 
 
-async def _bytes(request: Request, most: int) -> bytes:
+async def _bytes(request: Request, limits: ServerLimits) -> bytes:
+    try:
+        async with asyncio.timeout(limits.body_ms_max / 1_000):
+            return await _whole(request, limits.body_bytes_max)
+    except TimeoutError:
+        raise Refused(408, f"body: expected within body_ms_max = {limits.body_ms_max:g}") from None
+
+
+async def _whole(request: Request, most: int) -> bytes:
     too_large = Refused(413, f"body: expected at most body_bytes_max = {most} bytes")
     told = request.headers.get("content-length", "0")
     if natural(told, most) is None:

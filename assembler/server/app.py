@@ -22,7 +22,7 @@ from assembler.server.inspecting.travels import Inspecting
 from assembler.server.inspector import inspector_routes
 from assembler.server.limits import ServerLimits
 from assembler.server.openapi import description_route
-from assembler.server.routes import Authorize, Service
+from assembler.server.routes import Authorize, Hears, Service
 from assembler.server.sources import Source
 from assembler.server.streams import Encoder
 
@@ -110,6 +110,7 @@ def create_app(  # noqa: PLR0913 - given by name
     view: str | None = None,
     inspecting: Inspecting | None = None,
     protocols: Mapping[str, Callable[[], Encoder]] | None = None,
+    hears: Hears | None = None,
 ) -> ServerApp:
     """An application that shows the conversations of `source`; the source stays its owner's.
 
@@ -120,9 +121,12 @@ def create_app(  # noqa: PLR0913 - given by name
     what is shown unless asked; the first of the source when left out. `inspecting` opens the past
     and the inside of conversations to the page, raw events too; without it the page shows what
     every client sees. `protocols` make encoders, one for each client, by name; when left out, those
-    that are installed.
+    that are installed. `hears(conversation, protocol, body)` is awaited with what a client of a
+    protocol sends (`POST`), and is to begin what comes of it; what it raises is the answer. Without
+    it nothing can be sent there.
     """
     if protocols is None:
         protocols = {name: plugins.protocol(name) for name in plugins.names("protocols")}
-    service = Service(source, limits or ServerLimits(), authorize, view, protocols)
-    return ServerApp(service, Guard(token, hosts, origins), inspecting)
+    held = limits or ServerLimits()
+    service = Service(source, held, authorize, view, protocols, hears)
+    return ServerApp(service, Guard(token, hosts, origins, held), inspecting)

@@ -100,9 +100,9 @@ class FilesSource(Source):
     that was given; the second one of a file has `#2` behind it. What cannot be read is listed with
     the reason. `page_events` are loaded at first, and with each older page. One that is read is
     looked at every `poll_ms`: what a file has more is shown; one that says something else now, or
-    that has pieces of an attempt, is opened anew for its readers. Without a search, one
-    list reads at most `reading_bytes_max` of files that are new to it, and says of the others only
-    when they were written.
+    that has pieces of an attempt, is opened anew for its readers. One list reads at most
+    `reading_bytes_max` of files that are new to it, or one file: without a search it says of the
+    others only when they were written; with one it ends there, to be gone on with (`next`).
 
     Holds what was learned of each file, and nothing of what is in it.
     """
@@ -114,7 +114,7 @@ class FilesSource(Source):
         *,
         page_events: int = _PAGE_EVENTS,
         files_max: int = 20_000,
-        reading_bytes_max: int = 64 << 20,
+        reading_bytes_max: int = 8 << 20,
         poll_ms: float = 1_000,
     ) -> None:
         self._paths = [Path(path) for path in paths]
@@ -144,8 +144,10 @@ class FilesSource(Source):
         """The newest file first, equal ones by name. O(files + what is read of them)."""
         start = None if before is None else Place.of(before)
         found: list[Entry] = []
-        place = reached = Place(0, 0)
+        place, reached = Place(0, 0), start or Place(0, 0)
         for file, entry in self._walk(start, reading=bool(search)):
+            if entry is None:
+                return Listing(tuple(found), str(reached))
             place = place.then(file.modified)
             if start is not None and file.modified == start.time and place.passed <= start.passed:
                 continue
@@ -156,15 +158,21 @@ class FilesSource(Source):
                 found.append(entry)
         return Listing(tuple(found))
 
-    def _walk(self, start: Place | None, *, reading: bool) -> Iterator[tuple[_File, Entry]]:
-        """The entries of the files that are no newer than `start`."""
+    def _walk(self, start: Place | None, *, reading: bool) -> Iterator[tuple[_File, Entry | None]]:
+        """The entries of the files that are no newer than `start`. When they are to be read, None
+        behind those that could be."""
         budget = self._reading_bytes_max
+        has_read = False
         for file in sorted(self._files(), key=_order):
             if start is not None and file.modified > start.time:
                 continue
-            if file not in self._known and not reading:
+            if file not in self._known:
                 budget -= file.size
-            for entry in self._entries(file) if budget >= 0 else (_unread(file),):
+                if reading and budget < 0 and has_read:
+                    yield file, None
+                    return
+                has_read = True
+            for entry in self._entries(file) if reading or budget >= 0 else (_unread(file),):
                 yield file, entry
 
     def _files(self) -> list[_File]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import hashlib
 import hmac
 import logging
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
@@ -17,11 +18,15 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from assembler.server.answers import refusal
+from assembler.server.limits import ServerLimits
 
-__all__ = ["LOOPBACK", "Guard"]
+__all__ = ["LOOPBACK", "Guard", "Tries"]
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_COOKIE = "assembler-"
 _NO_POLICY = 1008
+_ADDRESSES_MAX = 10_000
+"""Of which wrong tokens are counted; the oldest are forgotten first."""
 _log = logging.getLogger("assembler.server")
 
 _POLICY = "; ".join(
@@ -54,18 +59,24 @@ class Guard:
     - A page that asks is of the same origin, or one of `origins`.
     - With a `token`, whoever asks says `Authorization: Bearer TOKEN`, or has the cookie that a
       visit with `?token=TOKEN` sets. The cookie is made from the token and does not hold it.
+      Who tries too many different ones waits (`Tries`).
     """
 
     def __init__(
-        self, token: str | None, hosts: Iterable[str] | None, origins: Iterable[str]
+        self,
+        token: str | None,
+        hosts: Iterable[str] | None,
+        origins: Iterable[str],
+        limits: ServerLimits,
     ) -> None:
+        self._tries = Tries(limits)
         self.app: ASGIApp = _nothing
         self._token = None if token is None else token.encode()
         self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
         self._origins = frozenset(origin.rstrip("/").lower() for origin in origins)
         made = hmac.new(self._token or b"", b"assembler cookie", hashlib.sha256).hexdigest()
         # Several servers of one host name have cookies of different names.
-        self._cookie, self._worth = f"assembler-{made[:8]}", made[8:]
+        self._cookie, self._worth = f"{_COOKIE}{made[:8]}", made[8:]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -116,29 +127,52 @@ class Guard:
     # -- the token -----------------------------------------------------------------------
 
     def _with_token(self, scope: Scope, headers: Headers) -> Response | None:
-        kind, _, given = headers.get("authorization", "").partition(" ")
-        if kind.lower() == "bearer" and self._is_token(given.strip()):
-            return None
-        if self._has_cookie(headers):
+        address = (scope.get("client") or ("",))[0]
+        said = self._cookies(headers)
+        if said and (answer := self._tried(("cookie", address), said)):
+            return answer
+        if self._worth_of(said):
             return None
         asked = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        if scope["method"] == "GET" and any(self._is_token(v) for k, v in asked if k == "token"):
-            return self._visit(scope, asked)
+        kind, _, given = headers.get("authorization", "").partition(" ")
+        visits = kind.lower() != "bearer" and scope["method"] == "GET"
+        token = next((v for k, v in asked if k == "token"), "") if visits else given.strip()
+        if token and (answer := self._tried(("token", address), token)):
+            return answer
+        if self._is_token(token):
+            return self._visit(scope, asked) if visits else None
         answer = refusal(401, "this server asks for its token")
         answer.headers["www-authenticate"] = 'Bearer realm="assembler"'
         return answer
 
+    def _tried(self, who: tuple[str, str], said: str) -> Response | None:
+        """Count what was said, unless it is right; an answer when it was too much."""
+        if self._tries.over(who):
+            answer = refusal(429, "too many wrong tokens: expected at most wrong_tokens_max")
+            answer.headers["retry-after"] = str(self._tries.seconds)
+            return answer
+        is_right = self._is_token(said) if who[0] == "token" else self._worth_of(said)
+        if not is_right:
+            self._tries.count(who, said)
+        return None
+
     def _is_token(self, given: str) -> bool:
         return hmac.compare_digest(given.encode("utf-8", "replace"), self._token or b"")
 
-    def _has_cookie(self, headers: Headers) -> bool:
+    def _cookies(self, headers: Headers) -> str:
+        """What cookies of servers like this one say; empty: there are none."""
         try:
             cookies = SimpleCookie(headers.get("cookie", ""))
         except CookieError:
-            return False
-        cookie = cookies.get(self._cookie)
-        given = "" if cookie is None else cookie.value
-        return hmac.compare_digest(given.encode(), self._worth.encode())
+            return ""
+        said = {name: each.value for name, each in cookies.items() if name.startswith(_COOKIE)}
+        return ";".join(f"{name}={value}" for name, value in sorted(said.items()))
+
+    def _worth_of(self, said: str) -> bool:
+        """Whether ours is among the cookies, and right."""
+        ours = f"{self._cookie}=".encode()
+        given = next((each for each in said.encode().split(b";") if each.startswith(ours)), b"")
+        return hmac.compare_digest(given, ours + self._worth.encode())
 
     def _visit(self, scope: Scope, asked: list[tuple[str, str]]) -> Response:
         """Keep the token as a cookie, and lead to the same address without it."""
@@ -157,6 +191,41 @@ class Guard:
             samesite="strict",
         )
         return answer
+
+
+class Tries:
+    """Wrong tokens, counted for each address: the different ones that it said within a time.
+
+    One that is said again is no guess: a page that was left open says its old one over and over.
+    """
+
+    def __init__(self, limits: ServerLimits, clock: Callable[[], float] = time.monotonic) -> None:
+        self._most = limits.wrong_tokens_max
+        self._lasts = limits.wrong_tokens_ms / 1_000
+        self._clock = clock
+        self._said: dict[tuple[str, str], tuple[float, set[bytes]]] = {}
+
+    @property
+    def seconds(self) -> int:
+        """For so long, at most, who is `over` has to wait."""
+        return max(1, round(self._lasts))
+
+    def over(self, who: tuple[str, str]) -> bool:
+        """Whether nothing is looked at that this one says. O(1)."""
+        since, said = self._said.get(who, (0.0, set()))
+        return len(said) >= self._most and self._clock() < since + self._lasts
+
+    def count(self, who: tuple[str, str], said: str) -> None:
+        """Keep that this was wrong. O(said)."""
+        now = self._clock()
+        since, known = self._said.get(who, (now, set()))
+        if now >= since + self._lasts:
+            since, known = now, set()
+        known.add(hashlib.sha256(said.encode("utf-8", "replace")).digest())
+        self._said.pop(who, None)
+        self._said[who] = (since, known)
+        if len(self._said) > _ADDRESSES_MAX:
+            del self._said[next(iter(self._said))]
 
 
 def _written(scope: Scope) -> str:

@@ -21,6 +21,12 @@ class ServerLimits(Struct, frozen=True):
 
     body_bytes_max: int = 8 << 20
     """The body of one request."""
+    body_ms_max: float = 30_000
+    """It is here after this time."""
+    wrong_tokens_max: int = 20
+    """Different wrong ones that one address may say; then none is looked at. So with cookies."""
+    wrong_tokens_ms: float = 60_000
+    """For so long they are counted."""
     list_conversations_max: int = 200
     """The `limit` of one list."""
     list_scanned_max: int = 5_000

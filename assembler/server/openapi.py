@@ -70,7 +70,7 @@ def _paths(service: Service) -> dict[str, Any]:
                 _header("Last-Event-ID", _text(), f"{cursor}; it goes before `cursor`"),
             )
         },
-        f"{one}/protocols/{{protocol}}": {"get": _speaking(view, [*service.protocols])},
+        f"{one}/protocols/{{protocol}}": _protocols(service, view),
         f"{one}/older": {"post": _of_one("older", "Load the page before what is loaded", "Older")},
         f"{one}/append": {"post": _writing("append", "Store events", "Appending", "Appended")},
         f"{one}/emit": {"post": _writing("emit", "Show deltas", "Emitting", "Taken")},
@@ -81,7 +81,7 @@ def _paths(service: Service) -> dict[str, Any]:
 def _operation(
     name: str, about: str, gives: str, *parameters: dict[str, Any], refusals: tuple[int, ...] = ()
 ) -> dict[str, Any]:
-    refused = {str(each): _json("Refusal", "why not") for each in (401, 403, 421, *refusals)}
+    refused = {str(each): _json("Refusal", "why not") for each in (401, 403, 421, 429, *refusals)}
     return {
         "operationId": name,
         "summary": about,
@@ -116,17 +116,30 @@ def _streaming(*parameters: dict[str, Any]) -> dict[str, Any]:
     return operation
 
 
-def _speaking(view: dict[str, Any], protocols: list[str]) -> dict[str, Any]:
-    about = "What the view shows, in the frames of a protocol, as they come"
-    name = {"name": "protocol", "in": "path", "required": True, "schema": _text(enum=protocols)}
-    operation = _of_one("speak", about, "Patch", name, view)
+def _protocols(service: Service, view: dict[str, Any]) -> dict[str, Any]:
+    schema = _text(enum=[*service.protocols])
+    name = {"name": "protocol", "in": "path", "required": True, "schema": schema}
+    looks = _speaking("speak", "What the view shows, in the frames of a protocol", name, view)
+    looks["responses"]["204"] = {"description": "there is nothing to show, and nothing goes on"}
+    if service.hears is None:
+        return {"get": looks}
+    hears = _speaking("hear", "What a client of a protocol says; what comes of it", name, view)
+    content = {"application/json": {"schema": {"type": "object"}}}
+    hears["requestBody"] = {"required": True, "content": content}
+    for status in ("408", "415"):
+        hears["responses"][status] = _json("Refusal", "why not")
+    return {"get": looks, "post": hears}
+
+
+def _speaking(operation_id: str, about: str, *parameters: dict[str, Any]) -> dict[str, Any]:
+    operation = _of_one(operation_id, about, "Patch", *parameters)
     content = {"text/event-stream": {"schema": {"type": "string"}}}
     operation["responses"]["200"] = {"description": "One frame a `data:`", "content": content}
     return operation
 
 
 def _writing(name: str, about: str, takes: str, gives: str) -> dict[str, Any]:
-    operation = _of_one(name, about, gives, refusals=(409, 415))
+    operation = _of_one(name, about, gives, refusals=(408, 409, 415))
     operation["requestBody"] = {"required": True, "content": _content(takes)}
     return operation
 

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from types import MappingProxyType
 from typing import Any
@@ -22,19 +22,29 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from assembler import __version__
-from assembler.engine.errors import AssemblerError, LimitError
+from assembler.engine.errors import LimitError
 from assembler.engine.events import Outcome, as_delta
 from assembler.server import wire
 from assembler.server.answers import Refused, answer, body, count, explained, raw, refusal_of, text
 from assembler.server.limits import ServerLimits
 from assembler.server.rooms import Room, Rooms
 from assembler.server.sources import BusyError, Entry, Source, UnknownError, Writer
-from assembler.server.streams import Encoder, EventStream, ending, frames, protocol_frames
+from assembler.server.streams import (
+    Ask,
+    Encoder,
+    EventStream,
+    ending,
+    frames,
+    has_nothing,
+    protocol_frames,
+)
 
-__all__ = ["Authorize", "Service"]
+__all__ = ["Authorize", "Hears", "Service"]
 
 Authorize = Callable[[Request, str], bool | Awaitable[bool]]
 """Whether a request may read (GET) or write (POST) one conversation."""
+Hears = Callable[[str, str, Any], Awaitable[object]]
+"""Takes what a client of a protocol sent: the conversation, the name of the protocol, the body."""
 Asked = Callable[[Request, str], Awaitable[Response]]
 
 _CHARACTERS_MAX = 1_000
@@ -56,6 +66,7 @@ class Service:
         authorize: Authorize | None,
         view: str | None = None,
         protocols: Mapping[str, Callable[[], Encoder]] = MappingProxyType({}),
+        hears: Hears | None = None,
     ) -> None:
         self.source = source
         self.protocols = dict(protocols)
@@ -66,6 +77,7 @@ class Service:
         """Set: no stream goes on."""
         self.streams = 0
         self._authorize = authorize
+        self.hears = hears
         self._gets: Mapping[str, Asked] = {
             "": self._show,
             "stream": self._stream,
@@ -118,15 +130,16 @@ class Service:
         seen: list[Entry] = []
         scanned = 0
         while True:
-            part = await self.source.conversations(
-                search=search, before=before, limit=limit - len(seen)
-            )
+            wanted = limit - len(seen)
+            part = await self.source.conversations(search=search, before=before, limit=wanted)
             scanned += len(part.conversations)
             seen += [
                 each for each in part.conversations if await self.allows(request, each.conversation)
             ]
             before = part.next
-            if before is None or len(seen) >= limit or scanned >= limits.list_scanned_max:
+            # A source that gives less and could go on has looked at enough for one request.
+            is_enough = before is None or len(part.conversations) < wanted
+            if is_enough or len(seen) >= limit or scanned >= limits.list_scanned_max:
                 return answer({"conversations": [_entry(each) for each in seen], "next": before})
 
     async def allows(self, request: Request, conversation: str) -> bool:
@@ -151,7 +164,7 @@ class Service:
         actions = self._posts if method == "POST" else self._gets
         if action in actions:
             return actions[action]
-        if action.startswith(_PROTOCOLS) and method != "POST":
+        if action.startswith(_PROTOCOLS) and (method != "POST" or self.hears is not None):
             return partial(self._protocol, action.removeprefix(_PROTOCOLS))
         known = action in self._posts or action in self._gets
         raise Refused(405 if known else 404, "there is no such route for this method")
@@ -202,24 +215,42 @@ class Service:
             known = ", ".join(sorted(self.protocols)) or "none"
             raise Refused(404, f"protocols: expected one of {known}")
         view, heartbeat = self.view(request), self.limits.heartbeat_ms
-        return await self._streaming(
-            request,
-            _Streaming(
-                self,
-                conversation,
-                lambda room: protocol_frames(room, view, make(), heartbeat),
-                ending=lambda _: b"",
-                headers=getattr(make, "HEADERS", {}),
-            ),
+        ask = await self._ask(name, request, conversation)
+        encoder = make()
+        streaming = _Streaming(
+            self,
+            conversation,
+            lambda room: protocol_frames(room, view, encoder, heartbeat, ask),
+            ending=lambda _: b"",
+            headers=getattr(encoder, "HEADERS", {}),
+            is_asked=ask is not None,
         )
+        async with self._to_stream(request, conversation) as room:
+            if ask is None:
+                async with (await room.opened()).subscribe(view) as following:
+                    if has_nothing(following.snapshot, make):
+                        return Response(status_code=204, headers={"cache-control": "no-store"})
+            return streaming
+
+    async def _ask(self, name: str, request: Request, conversation: str) -> Ask | None:
+        """What gives the backend what was sent; None: nothing was. Raises `Refused`."""
+        if self.hears is None or request.method != "POST":
+            return None
+        said = await body(request, dict[str, Any], self.limits)
+        return partial(self.hears, conversation, name, said)
 
     async def _streaming(self, request: Request, answer: _Streaming) -> Response:
+        async with self._to_stream(request, answer.conversation):
+            return answer
+
+    @asynccontextmanager
+    async def _to_stream(self, request: Request, conversation: str) -> AsyncGenerator[Room]:
         """What cannot be opened is refused as such, before the stream begins."""
         if request.method == "HEAD":
             raise Refused(405, "a stream has no head without its body")
         self.need_stream()
-        async with self.rooms.enter(answer.conversation):
-            return answer
+        async with self.rooms.enter(conversation) as room:
+            yield room
 
     def leave_stream(self) -> None:
         self.streams -= 1
@@ -277,8 +308,10 @@ class _Streaming(Response):
         *,
         ending: Callable[[str], bytes] = ending,
         headers: Mapping[str, str] = MappingProxyType({}),
+        is_asked: bool = False,
     ) -> None:
         super().__init__()
+        self._is_asked = is_asked
         self._service = service
         self.conversation = conversation
         self._told = told
@@ -290,13 +323,16 @@ class _Streaming(Response):
         async with AsyncExitStack() as stack:
             try:
                 service.need_stream()
+                service.streams += 1
+                stack.callback(service.leave_stream)
                 room = await stack.enter_async_context(service.rooms.enter(self.conversation))
-            except AssemblerError as error:  # since it was looked at, a moment ago
+                told = self._told(room)
+                stack.push_async_callback(told.aclose)
+                if self._is_asked:
+                    await anext(told)
+            except Exception as error:  # since it was looked at, a moment ago
                 await refusal_of(error)(scope, receive, send)
                 return
-            service.streams += 1
-            stack.callback(service.leave_stream)
-            told = self._told(room)
             stream = EventStream(told, service.limits, service.ending, self._ending)
             await stream.send(receive, send, self._stream_headers)
 

@@ -119,6 +119,7 @@ class Source(ABC):
     ) -> Listing:
         """At most `limit` conversations, the newest first; `before` is the `next` of a Listing.
 
+        It may give fewer and a `next`, when it has looked at enough for one request.
         `search`: those alone whose name or title has this text, in whatever case. Raises
         `InputError` for a `before` that it never gave.
         """

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
@@ -24,7 +24,7 @@ from assembler.live import SharedPatch, SharedSnapshot, Subscription
 from assembler.server.limits import ServerLimits
 from assembler.server.rooms import PatchLog, Room
 
-__all__ = ["Encoder", "EventStream", "frames", "protocol_frames"]
+__all__ = ["Ask", "Encoder", "EventStream", "frames", "has_nothing", "protocol_frames"]
 
 _log = logging.getLogger("assembler.server")
 _BEGIN = b"retry: 1000\n\n"
@@ -66,20 +66,39 @@ async def frames(
             yield frame(b"patch", log.cursor(patch.revision_to), patch.encoded)
 
 
+Ask = Callable[[], Awaitable[object]]
+"""Gives a backend what a client said."""
+
+
 async def protocol_frames(
-    room: Room, view: str, encoder: Encoder, heartbeat_ms: float
+    room: Room, view: str, encoder: Encoder, heartbeat_ms: float, ask: Ask | None = None
 ) -> AsyncGenerator[bytes, None]:
-    """What one client of a protocol is sent, from a snapshot on.
+    """What one client of a protocol is sent, from a snapshot on; nothing first, when it is opened.
 
     What was sent before the connection was lost is told by no cursor, but by the protocol: a client
-    that comes in the middle is brought to where the view is.
+    that comes in the middle is brought to where the view is. With `ask` the client said something,
+    which is given on as soon as nothing of what comes of it can be missed. Where a protocol has
+    responses that end, this ends with the first one that did.
     """
+    ends: Callable[[Any], bool] | None = getattr(encoder, "is_last", None)
+    respond = getattr(encoder, "respond", None)
+    if respond is not None:
+        respond(asked=ask is not None)
     async with (await room.opened()).subscribe(view) as following:
         update: SharedSnapshot | SharedPatch | None = following.snapshot
+        begun = [] if ask is None else [*encoder.feed(following.snapshot)]
+        if ask is not None:
+            await ask()
+            update = None
+        yield b""
+        for each in begun:
+            yield _data(each)
         while True:
-            if update is not None:
-                for each in encoder.feed(update):
-                    yield b"data: %b\n\n" % encode(each)
+            for each in () if update is None else encoder.feed(update):
+                yield _data(each)
+                if ends is not None and ends(each):
+                    yield getattr(encoder, "DONE", b"")
+                    return
             try:
                 async with asyncio.timeout(heartbeat_ms / 1_000):
                     update = await anext(following)
@@ -88,6 +107,19 @@ async def protocol_frames(
                 yield _HEARTBEAT
             except StopAsyncIteration:
                 return
+
+
+def has_nothing(snapshot: Snapshot, make: Callable[[], Encoder]) -> bool:
+    """Whether a client that only looks would wait for a response that nobody begins."""
+    encoder = make()
+    if getattr(encoder, "is_last", None) is None or snapshot.open is not None:
+        return False
+    encoder.respond(asked=False)  # type: ignore[attr-defined]
+    return not encoder.feed(snapshot)
+
+
+def _data(frame: Any) -> bytes:
+    return b"data: %b\n\n" % encode(frame)
 
 
 async def _caught_up(log: PatchLog, following: Subscription, cursor: str | None) -> list[bytes]:
@@ -103,7 +135,13 @@ async def _caught_up(log: PatchLog, following: Subscription, cursor: str | None)
 
 
 class Encoder(Protocol):
-    """Says in the frames of a protocol what a view shows."""
+    """Says in the frames of a protocol what a view shows.
+
+    Looked for as well, and used where they are there: `HEADERS`, those of its answers; `is_last`,
+    whether a frame ends a response, and `DONE`, the bytes behind it; `respond(asked=…)`, called
+    before the first `feed`: one response follows, to a client that said something, or to one that
+    only looks.
+    """
 
     def feed(self, update: Snapshot | Patch) -> Iterable[Any]:
         """The frames that a client needs now, as plain JSON values."""

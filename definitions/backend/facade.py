@@ -425,6 +425,8 @@ class Conversations:
     names, `sleep` waits so many seconds. `frame_ms`: how long text may wait to be sent together.
     `live` tells the conversations of other processes what goes on here, and these what goes on
     there; then `elsewhere` is learned from it.
+    `idle_max`: so many that nobody is `using` and nobody opened for good stay open, for the next
+    one who asks.
 
     `await describe(job)` gives the text by which people understand a call that asks for their
     permission, from `job.tool` and `job.input`; `await job.ask(question)` waits for
@@ -451,6 +453,7 @@ class Conversations:
         live: Live | None = None,
         describe: Describe | None = None,
         describes: Hide = (),
+        idle_max: int = 50,
     ) -> None:
         self._store = store
         self._live = live
@@ -463,11 +466,27 @@ class Conversations:
         self._sleep = sleep
         self._describing: dict[str, Any] = {"describe": describe, "describes": describes}
         self._open: dict[str, asyncio.Task[Conversation]] = {}
+        self._kept: set[str] = set()
+        """Those that were opened for good: somebody may hold them."""
+        self._users: dict[str, int] = {}
+        self._idle: dict[str, None] = {}
+        """Those that are neither, the one that was left longest ago first."""
+        self._idle_max = idle_max
+        self._going: dict[str, asyncio.Task[None]] = {}
         self._closed = False
 
     async def open(self, name: str, *, page: int = PAGE_EVENTS) -> Conversation:
         """Open a conversation at its newest `page` events: new, stored, or already open here (then
-        it is the same object). What a crash left open in it is closed. Raises `StoreError`."""
+        it is the same object). What a crash left open in it is closed. It stays open until `close`;
+        a backend of many has each while it is `using` it. Raises `StoreError`."""
+        conversation = await self._opened(name, page)
+        self._kept.add(name)
+        self._idle.pop(name, None)
+        return conversation
+
+    async def _opened(self, name: str, page: int) -> Conversation:
+        while (going := self._going.get(name)) is not None:
+            await asyncio.wait([going])
         if self._closed:
             msg = "the conversations are closed"
             raise AssemblerError(msg)
@@ -482,10 +501,50 @@ class Conversations:
         return self._store
 
     @asynccontextmanager
+    async def using(self, name: str, *, page: int = PAGE_EVENTS) -> AsyncGenerator[Conversation]:
+        """The same as `open`, as long as the block goes on. Behind it a conversation in which
+        nothing goes on is closed once `idle_max` others were left after it."""
+        self._users[name] = self._users.get(name, 0) + 1
+        self._idle.pop(name, None)
+        try:
+            yield await self._opened(name, page)
+        finally:
+            self._leave(name)
+
+    @asynccontextmanager
     async def use(self, name: str) -> AsyncGenerator[Session]:
-        """The Session of a conversation that is opened here, as a server asks for it
-        (`assembler.server.StoreSource`). It stays open behind the block."""
-        yield (await self.open(name)).session
+        """The Session of a conversation as long as the block goes on, as a server asks for it
+        (`assembler.server.StoreSource`)."""
+        async with self.using(name) as conversation:
+            yield conversation.session
+
+    def _leave(self, name: str) -> None:
+        self._users[name] -= 1
+        if self._users[name]:
+            return
+        del self._users[name]
+        opening = self._open.get(name)
+        if opening is not None and opening.done() and _failed(opening):
+            del self._open[name]
+        elif opening is not None and name not in self._kept:
+            self._idle[name] = None
+            self._let_go()
+
+    def _gone(self, name: str, _: asyncio.Task[None]) -> None:
+        del self._going[name]
+
+    def _let_go(self) -> None:
+        """Close those that were left longest ago; one in which something goes on stays."""
+        for name in tuple(self._idle):
+            if len(self._idle) <= self._idle_max:
+                return
+            del self._idle[name]
+            opening = self._open[name]
+            if not opening.done() or opening.result().session.busy:
+                self._idle[name] = None
+                continue
+            going = self._going[name] = asyncio.ensure_future(self.close(name))
+            going.add_done_callback(partial(self._gone, name))
 
     def awake(self, name: str) -> Session | None:
         """The Session of a conversation that is open here, for a look at it. O(1)."""
@@ -525,12 +584,16 @@ class Conversations:
         if name is None:
             self._closed = True
         for each in [name] if name is not None else list(self._open):
+            self._kept.discard(each)
+            self._idle.pop(each, None)
             opening = self._open.pop(each, None)
             if opening is None:
                 continue
             await asyncio.wait([opening])
             if not _failed(opening):
                 await opening.result().close()
+        while name is None and self._going:
+            await asyncio.wait(tuple(self._going.values()))
 
     async def __aenter__(self) -> Self:
         return self

@@ -109,6 +109,8 @@ class AgUi:
         self._first_run = run_id
         self._attached = meta
         self._echo = echo
+        self._has_all = False
+        """The client has what the first Snapshot shows, and waits for what follows."""
         self._run: tuple[int, str] | None = None
         """The open run: its turn and its name."""
         self._ended = -1
@@ -129,6 +131,16 @@ class AgUi:
         """The permissions that the last run was interrupted for."""
         self._frames: list[Frame] = []
 
+    def respond(self, *, asked: bool) -> None:
+        """One response follows, which ends with its run: to a client that `asked` and has
+        everything, unless it came while a run was open; or to one that comes."""
+        self._has_all = asked
+
+    @staticmethod
+    def is_last(frame: Frame) -> bool:
+        """Whether an event ends a response."""
+        return frame["type"] in ("RUN_FINISHED", "RUN_ERROR")
+
     @staticmethod
     def sse(frame: Frame) -> bytes:
         """An event as a server sends it (`HEADERS`)."""
@@ -147,7 +159,8 @@ class AgUi:
         self._tell_questions(change)
         self._rest()
         frames, self._frames = self._frames, []
-        return frames
+        has_all, self._has_all = self._has_all, False
+        return [] if has_all and self._run is None else frames
 
     def _send(self, kind: str, **fields: Any) -> None:
         self._frames.append({"type": kind, **fields})

@@ -103,7 +103,7 @@ class AiSdk:
         dynamic: bool = False,
     ) -> None:
         self._shown = Shown(hidden)
-        self._tells = tells
+        self._tells: str = tells
         self._attached = meta
         self._dynamic = dynamic
         self._is_first = True
@@ -133,6 +133,16 @@ class AiSdk:
         """The permissions that the message was finished for."""
         self._frames: list[Frame] = []
 
+    def respond(self, *, asked: bool) -> None:
+        """One response follows, which ends with its message: to a client that `asked` and has
+        everything, unless it came while a message was open; or to one that resumes."""
+        self._tells = "what is open" if asked else "newest"
+
+    @staticmethod
+    def is_last(frame: Frame) -> bool:
+        """Whether a chunk ends a response. What is `error` has its `finish` behind it."""
+        return frame["type"] in ("finish", "abort")
+
     @staticmethod
     def sse(frame: Frame) -> bytes:
         """A chunk as a server sends it (`HEADERS`); behind the last one comes `DONE`."""
@@ -153,6 +163,8 @@ class AiSdk:
             self._tell(node)
         self._rest()
         frames, self._frames = self._frames, []
+        if self._tells == "what is open":
+            self._tells, is_silent = "newest", self._turn is None
         return [] if is_silent else frames
 
     def _come(self, update: Snapshot | Patch) -> bool:
@@ -161,7 +173,7 @@ class AiSdk:
         if not (is_first and isinstance(update, Snapshot)):
             return False
         self._ended = self._shown.closed
-        if self._tells == "newest":
+        if self._tells in ("newest", "what is open"):
             turns = [node.turn for node in self._shown.nodes.values() if node.turn is not None]
             self._floor = (self._shown.turn or max(turns, default=0)) - 1
         return self._tells == "nothing"

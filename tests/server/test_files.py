@@ -178,6 +178,50 @@ def test_what_is_too_long_to_be_read_for_a_list_is_listed_all_the_same(tmp_path:
     test()
 
 
+def test_a_search_reads_so_much_at_once_and_goes_on_where_it_was(tmp_path: Path) -> None:
+    for number in range(40):
+        file = tmp_path / f"{number:03}.jsonl"
+        file.write_text(recording(f"Title {number}"))
+        os.utime(file, ns=(0, (number // 7) * 1_000_000_000))
+    size = file.stat().st_size
+
+    @inside
+    async def test() -> None:
+        async with reading(tmp_path, reading_bytes_max=5 * size) as client:
+            found: list[list[str]] = []
+            before: str | None = None
+            while not found or before is not None:
+                asked = {"search": "title 3", **({} if before is None else {"before": before})}
+                part = (await client.get("/conversations", params=asked)).json()
+                found.append([each["conversation"] for each in part["conversations"]])
+                before = part["next"]
+            assert len(found) >= 40 / 6
+            flat = [each for part in found for each in part]
+            assert len(flat) == len(set(flat))
+            assert set(flat) == {f"{n:03}.jsonl" for n in range(40) if str(n).startswith("3")}
+            assert set(await listed(client, search="title 3")) == set(flat)  # all are known now
+
+    test()
+
+
+def test_a_file_that_is_longer_than_a_search_reads_at_once_is_searched(tmp_path: Path) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.jsonl").write_text(recording(f"Title {number}"))
+
+    @inside
+    async def test() -> None:
+        async with reading(tmp_path, reading_bytes_max=1) as client:
+            parts, before = [], ""
+            while before is not None:
+                asked = {"search": "title", "before": before}
+                part = (await client.get("/conversations", params=asked)).json()
+                parts.append(len(part["conversations"]))
+                before = part["next"]
+            assert parts == [1, 1, 1]
+
+    test()
+
+
 def test_a_file_that_changes_is_read_again(tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     file.write_text(recording("Before"))

@@ -12,7 +12,7 @@ import pytest
 
 from assembler import Draft
 from assembler.server import ServerLimits
-from assembler.server.guard import LOOPBACK
+from assembler.server.guard import LOOPBACK, Tries
 from tests.server.support import Reader, desk, inside, local, said, served, turn
 
 TOKEN = "a token of some length"  # noqa: S105
@@ -396,3 +396,84 @@ async def test_a_stream_is_guarded_as_well() -> None:
             async with client.stream("GET", reader.path) as answer:
                 safe(answer)
                 assert answer.headers["cache-control"] == "no-store"
+
+
+# Guessing, and taking time
+
+
+@inside
+async def test_who_guesses_tokens_has_to_wait_and_who_has_the_cookie_has_not() -> None:
+    limits = ServerLimits(wrong_tokens_max=3)
+    async with desk(token=TOKEN, limits=limits) as some, local(some.app) as client:
+        for _ in range(10):  # an old page says the same over and over
+            refused(await client.get("/health", params={"token": "old"}), 401)
+        right = {"authorization": f"Bearer {TOKEN}"}
+        assert (await client.get("/health", headers=right)).status_code == 200
+        await client.get("/health", params={"token": TOKEN})
+        assert client.cookies
+        cookies = dict(client.cookies)
+        client.cookies.clear()
+        for number in range(2):
+            wrong = {"authorization": f"Bearer {number}"}
+            refused(await client.get("/health", headers=wrong), 401)
+        answer = await client.get("/health", headers=right)
+        refused(answer, 429)
+        assert answer.headers["retry-after"] == "60"
+        refused(await client.get("/health", params={"token": TOKEN}), 429)
+        client.cookies.update(cookies)
+        assert (await client.get("/health")).status_code == 200
+
+
+@inside
+async def test_cookies_are_guessed_no_quicker() -> None:
+    limits = ServerLimits(wrong_tokens_max=3)
+    async with desk(token=TOKEN, limits=limits) as some, local(some.app) as client:
+        await client.get("/health", params={"token": TOKEN})
+        ((name, value),) = client.cookies.items()
+        client.cookies.clear()
+        for number in range(3):
+            # who tries tokens by their cookies does not know its name either
+            wrong = {"cookie": f"assembler-{number:08}={value}"}
+            refused(await client.get("/health", headers=wrong), 401)
+        refused(await client.get("/health", headers={"cookie": f"{name}={value}"}), 429)
+
+
+@inside
+async def test_one_request_tries_one_token() -> None:
+    async with desk(token=TOKEN) as some, local(some.app) as client:
+        many = [("token", "a"), ("token", TOKEN)]
+        refused(await client.get("/health", params=many), 401)
+
+
+def test_wrong_tokens_are_forgotten_in_time_and_addresses_are_bounded() -> None:
+    now = [0.0]
+    tries = Tries(ServerLimits(wrong_tokens_max=2, wrong_tokens_ms=1_000), lambda: now[0])
+    for said_ in ("a", "b"):
+        assert not tries.over(("token", "x"))
+        tries.count(("token", "x"), said_)
+    assert tries.over(("token", "x"))
+    assert not tries.over(("token", "y"))
+    now[0] = 1.0
+    assert not tries.over(("token", "x"))
+    tries.count(("token", "x"), "c")
+    assert not tries.over(("token", "x"))
+    for number in range(20_000):
+        tries.count(("token", str(number)), "a")
+    assert len(tries._said) <= 10_000
+
+
+@inside
+async def test_a_body_that_does_not_come_is_not_waited_for() -> None:
+    limits = ServerLimits(body_ms_max=20)
+    async with desk(source={"writes": True}, limits=limits) as some, served(some.app) as client:
+        url = client.base_url
+        reader, writer = await asyncio.open_connection(url.host, url.port)
+        writer.write(
+            b"POST /conversations/c/append HTTP/1.1\r\nhost: localhost\r\n"
+            b"content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+        )
+        answer = (await reader.read()).decode()  # to the end: the connection is given up
+        writer.close()
+        await writer.wait_closed()
+        assert answer.startswith("HTTP/1.1 408")
+        assert "body_ms_max = 20" in answer

@@ -261,3 +261,49 @@ async def test_a_server_uses_the_session_that_is_open_and_sees_what_is_live() ->
         assert some.awake("c") is session  # it stays open
         await some.close("c")
         assert some.awake("c") is None
+
+
+@inside
+async def test_conversations_that_nobody_uses_any_more_are_closed() -> None:
+    async with backend(WaitingStore(), idle_max=3) as conversations:
+        held = await conversations.open("held")
+        async with conversations.using("working") as working:
+            turn = working.turn("go")
+            await turn.__aenter__()
+        for number in range(200):
+            async with conversations.use(f"c{number}"):
+                pass
+        await pump()
+        left = conversations.statistics()
+        assert left.keys() == {"held", "working", "c198", "c199"}
+        async with conversations.use("held") as session:
+            assert session is held.session  # who opened it may hold it
+        assert await conversations.open("working") is working
+        await turn.__aexit__(None, None, None)
+        await answer(held, [HELLO])
+
+
+@inside
+async def test_who_comes_while_one_is_closed_waits_and_has_it_anew() -> None:
+    async with backend(WaitingStore(), idle_max=0) as conversations:
+        async with conversations.using("c") as first:
+            await answer(first, [HELLO])
+        async with conversations.using("c") as second, conversations.use("c") as session:
+            assert second is not first
+            assert session is second.session
+            await answer(second, [HELLO])
+        with pytest.raises(AssemblerError):
+            await first.turn("late").__aenter__()
+
+
+@inside
+async def test_one_that_does_not_open_is_not_kept() -> None:
+    class Broken(MemoryStore):
+        async def run(self, ask: Any) -> Any:
+            raise StoreError("broken")
+
+    async with backend(Broken()) as conversations:
+        with pytest.raises(StoreError):
+            async with conversations.use("c"):
+                raise AssertionError
+        assert not conversations._open
