@@ -21,15 +21,18 @@ from msgspec import Struct
 
 from assembler.engine.definition import Definition, GroupDefinition, Node
 from assembler.engine.errors import InputError
+from assembler.engine.patches import Snapshot
 
 __all__ = [
     "Digest",
+    "DocumentExporter",
     "Exporter",
     "Importer",
     "Odd",
     "Operations",
     "RowText",
     "Sample",
+    "Shared",
     "catalog",
     "exporter",
     "importer",
@@ -155,6 +158,30 @@ class Exporter(Struct, frozen=True):
     end: bytes = b""
 
 
+class Shared(Struct, frozen=True):
+    """A conversation as it is shared: what a view shows in the end, and what is said about it.
+
+    `catalog` names the Definitions that made it; `time` is when the first and the last of its
+    events happened (milliseconds since 1970), None without any.
+    """
+
+    snapshot: Snapshot
+    title: str
+    about: str = ""
+    time: tuple[int, int] | None = None
+    catalog: str = "default"
+
+
+class DocumentExporter(Struct, frozen=True):
+    """What may stand behind an entry point of `assembler.exporters` too: a document for people.
+
+    `write(shared)` gives the pieces of its file. `about` is a line for people.
+    """
+
+    about: str
+    write: Callable[[Shared], Iterable[bytes]]
+
+
 def _group(group: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"assembler.{group}")}
 
@@ -230,9 +257,9 @@ def importer(name: str, *, said: str = "importer") -> Importer:
     return Importer("", loaded, lambda _: False)  # a plain function, which knows no file by itself
 
 
-def exporter(name: str, *, said: str = "exporter") -> Exporter:
+def exporter(name: str, *, said: str = "exporter") -> Exporter | DocumentExporter:
     """The exporter of that name; `InputError` when there is none."""
-    loaded: Exporter = _load("exporters", name, said)
+    loaded: Exporter | DocumentExporter = _load("exporters", name, said)
     return loaded
 
 
