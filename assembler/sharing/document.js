@@ -13,13 +13,13 @@ const nodes = new Map(told.nodes.map((node) => [node.key, node]));
 const groups = new Map(told.groups.filter((group) => group.members.length > 1).map((group) => [group.key, group]));
 const root = document.getElementById("app");
 const THEMES = ["auto", "light", "dark"];
-const state = { selected: null, opened: new Set(), folded: new Set(), theme: 0 };
+const state = { selected: null, opened: new Set(), folded: new Set(), theme: 0, touched: false };
 let kept = null; // what was open before the document was printed
 
 const act = {
-  select: (key) => { state.selected = key; draw(); },
+  select: (key) => { state.touched = true; state.selected = key; draw(); },
   open: (key) => act.toggle(key),
-  toggle: (key) => { flip(state.opened, key); state.selected = key; draw(); },
+  toggle: (key) => { flip(state.opened, key); state.touched = true; state.selected = key; draw(); },
   fold: (group) => { flip(state.folded, group.key); draw(); },
 };
 
@@ -49,7 +49,7 @@ function draw() {
   if (!state.shown.includes(state.selected)) state.selected = state.shown[0] ?? null;
   render(html`<main class="document">
     <${Head} />
-    <div class="rows" role="feed" aria-label="conversation" aria-busy="false">${shown.map((row, at) => html`<${Row}
+    <div class=${"rows" + (state.touched ? "" : " untouched")} role="feed" aria-label="conversation" aria-busy="false">${shown.map((row, at) => html`<${Row}
       key=${row.key} id=${row.key} node=${row.node} group=${row.group} depth=${row.depth} position=${at + 1} total=${shown.length}
       folded=${!!row.group && state.folded.has(row.key)} opened=${state.opened.has(row.key)} selected=${row.key === state.selected}
       current=${false} hit=${false} odd=${false} act=${act} />`)}</div>
@@ -107,6 +107,7 @@ function retheme() {
 
 function move(to) {
   if (!state.shown.length) return;
+  state.touched = true;
   state.selected = state.shown[Math.max(0, Math.min(to, state.shown.length - 1))];
   draw();
   reach(state.selected);
@@ -140,6 +141,7 @@ function address() {
   const key = new URLSearchParams(location.hash.slice(1)).get("node");
   if (!key || !nodes.has(key)) return;
   for (const group of groups.values()) if (group.members.includes(key)) state.folded.delete(group.key);
+  state.touched = true;
   state.selected = key;
   draw();
   reach(key);
