@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from assembler import __version__
 from assembler.cli import (
+    anonymize,
     check,
     digest,
     export,
@@ -34,7 +35,7 @@ from assembler.engine.errors import AssemblerError, InputError
 
 __all__ = ["dispatch"]
 
-_COMMANDS = (play, check, state, verify, importing, export, record, digest, serve, types)
+_COMMANDS = (play, check, state, verify, importing, export, record, anonymize, digest, serve, types)
 
 _BROKEN_PIPE = 141
 

@@ -111,7 +111,8 @@ def test_a_document_has_no_frames(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 def test_modules_become_one_script() -> None:
     modules = {
-        "a.js": 'import { b as c, D } from "./lib/b.js";\nimport * as all from "./lib/b.js";\nc();\n',
+        "a.js": 'import { b as c, D } from "./lib/b.js";\n'
+        'import * as all from "./lib/b.js";\nc();\n',
         "lib/b.js": 'import { x } from "../x.js";\nexport function b() {}\nexport class D {}\n',
         "x.js": 'const y = "</script>";export{y as x};',
     }
