@@ -13,7 +13,9 @@ const nodes = new Map(told.nodes.map((node) => [node.key, node]));
 const groups = new Map(told.groups.filter((group) => group.members.length > 1).map((group) => [group.key, group]));
 const root = document.getElementById("app");
 const THEMES = ["auto", "light", "dark"];
-const state = { selected: null, opened: new Set(), folded: new Set(), theme: 0, touched: false };
+const FIRST = 200; // so many rows are drawn at once, the others little by little
+const MORE = 600;
+const state = { limit: FIRST, selected: null, opened: new Set(), folded: new Set(), theme: 0, touched: false };
 let kept = null; // what was open before the document was printed
 
 const act = {
@@ -49,13 +51,22 @@ function draw() {
   if (!state.shown.includes(state.selected)) state.selected = state.shown[0] ?? null;
   render(html`<main class="document">
     <${Head} />
-    <div class=${"rows" + (state.touched ? "" : " untouched")} role="feed" aria-label="conversation" aria-busy="false">${shown.map((row, at) => html`<${Row}
+    <div class=${"rows" + (state.touched ? "" : " untouched")} role="feed" aria-label="conversation" aria-busy=${String(shown.length > state.limit)}>${shown.slice(0, state.limit).map((row, at) => html`<${Row}
       key=${row.key} id=${row.key} node=${row.node} group=${row.group} depth=${row.depth} position=${at + 1} total=${shown.length}
       folded=${!!row.group && state.folded.has(row.key)} opened=${state.opened.has(row.key)} selected=${row.key === state.selected}
       current=${false} hit=${false} odd=${false} act=${act} />`)}</div>
     ${!shown.length && html`<p class="nothing">Nothing is shown in this conversation.</p>`}
     <footer><kbd>j</kbd> <kbd>k</kbd> next, previous row · <kbd>o</kbd> show more of it, fold a group · <kbd>e</kbd> open or close all · <kbd>f</kbd> fold or open all groups · <kbd>t</kbd> light or dark</footer>
   </main>`, root);
+  if (shown.length > state.limit && !state.drawing) {
+    state.drawing = true;
+    setTimeout(() => { state.drawing = false; state.limit += MORE; draw(); });
+  }
+}
+
+function drawAll() {
+  state.limit = Infinity;
+  draw();
 }
 
 function Head() {
@@ -108,8 +119,10 @@ function retheme() {
 function move(to) {
   if (!state.shown.length) return;
   state.touched = true;
-  state.selected = state.shown[Math.max(0, Math.min(to, state.shown.length - 1))];
-  draw();
+  const at = Math.max(0, Math.min(to, state.shown.length - 1));
+  state.selected = state.shown[at];
+  if (at >= state.limit) drawAll();
+  else draw();
   reach(state.selected);
 }
 
@@ -143,7 +156,7 @@ function address() {
   for (const group of groups.values()) if (group.members.includes(key)) state.folded.delete(group.key);
   state.touched = true;
   state.selected = key;
-  draw();
+  drawAll();
   reach(key);
 }
 
@@ -152,7 +165,7 @@ addEventListener("beforeprint", () => {
   kept = { opened: state.opened, folded: state.folded };
   state.opened = new Set(openable());
   state.folded = new Set();
-  draw();
+  drawAll();
 });
 addEventListener("afterprint", () => {
   if (kept) Object.assign(state, kept);

@@ -162,6 +162,7 @@ def test_ten_thousand_nodes_stay_usable(
 ) -> None:
     recording = write(tmp_path / "many.jsonl", conversation(1_667))
     page = opened(recording)
+    page.locator("[role=feed][aria-busy=false]").wait_for()
     assert len(keys(page)) > 10_000
     # What is out of sight costs no layout: a few rows are drawn, whatever the length.
     began = time.perf_counter()
