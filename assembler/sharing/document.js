@@ -111,9 +111,13 @@ function foldAll() {
 
 function retheme() {
   state.theme = (state.theme + 1) % THEMES.length;
-  if (state.theme) document.documentElement.dataset.theme = THEMES[state.theme];
-  else delete document.documentElement.dataset.theme;
+  dress(THEMES[state.theme]);
   draw();
+}
+
+function dress(theme) {
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
 }
 
 function move(to) {
@@ -160,16 +164,18 @@ function address() {
   reach(key);
 }
 
-// Paper cannot be opened: everything is, while it is printed.
+// Paper is white and cannot be opened: everything is, while it is printed.
 addEventListener("beforeprint", () => {
   kept = { opened: state.opened, folded: state.folded };
   state.opened = new Set(openable());
   state.folded = new Set();
+  dress("light");
   drawAll();
 });
 addEventListener("afterprint", () => {
   if (kept) Object.assign(state, kept);
   kept = null;
+  dress(THEMES[state.theme]);
   draw();
 });
 addEventListener("hashchange", address);

@@ -6,6 +6,7 @@ What stands in the file's bytes is looked at in `tests/replay/test_export_html.p
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -93,10 +94,13 @@ def test_a_link_leads_to_a_row(opened: Opening) -> None:
 
 
 def test_print_shows_what_is_folded_and_closed(opened: Opening) -> None:
-    page = opened(OURS / "parallel-writes.jsonl")
+    page = opened(OURS / "parallel-writes.jsonl", color_scheme="dark")
     page.keyboard.press("f")
     folded = len(keys(page))
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print", color_scheme="dark")
+    ink = page.evaluate("getComputedStyle(document.querySelector('.prose')).color")
+    assert max(map(int, re.findall(r"\d+", ink))) < 60, "dark on white paper"
     assert len(keys(page)) > folded
     assert "from recipes.book import Book, Recipe" in page.locator(".rows").inner_text()
     page.evaluate("dispatchEvent(new Event('afterprint'))")
@@ -128,6 +132,7 @@ def test_what_a_conversation_says_stays_text(opened: Opening, tmp_path: Path) ->
     assert page.locator("img, iframe, object, b").count() == 0
     assert page.locator("script").count() == 2
     assert "⟨202E⟩dlrow" in page.locator(".row").first.inner_text()
+    assert page.locator(".summary", has_text="\u202e").count() == 0
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
