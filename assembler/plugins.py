@@ -2,7 +2,8 @@
 
 Groups: `assembler.catalogs` (functions that give the Definitions of a conversation; beside the
 catalog `NAME` stands, if there is one, the function `NAME.row` that says how a Node of it reads on
-one line; `NAME.titles`, `NAME.marks` and `NAME.page` as `titles`, `marks` and `page_module` say),
+one line; `NAME.titles`, `NAME.marks`, `NAME.page` and `NAME.harmless` as `titles`, `marks`,
+`page_module` and `harmless` say),
 `assembler.operations` (operations and expectations of recordings), `assembler.importers` and
 `assembler.exporters`. Nothing here knows what is behind a name; the values that both sides share
 are here (`Operations`, `Digest`, `Odd`).
@@ -10,7 +11,7 @@ are here (`Operations`, `Digest`, `Odd`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
@@ -21,15 +22,19 @@ from msgspec import Struct
 
 from assembler.engine.definition import Definition, GroupDefinition, Node
 from assembler.engine.errors import InputError
+from assembler.engine.patches import Snapshot
 
 __all__ = [
     "Digest",
+    "DocumentExporter",
     "Exporter",
+    "Harmless",
     "Importer",
     "Odd",
     "Operations",
     "RowText",
     "Sample",
+    "Shared",
     "catalog",
     "exporter",
     "importer",
@@ -155,6 +160,53 @@ class Exporter(Struct, frozen=True):
     end: bytes = b""
 
 
+class Harmless(Struct, frozen=True):
+    """What of the conversations of a catalog tells nothing about whose they are.
+
+    `types` of events, deltas and blocks; `formats`, of which a foreign type may begin (`NAME/`);
+    `fields`, the names of fields; `words`: field -> the values that stay; `numbers`, the fields
+    whose numbers stay; `names`: type -> the fields with the name of what runs; `json_texts`, the
+    fields whose text is JSON; `free`, the fields in whose objects no field means anything. Deltas:
+    `pieces`: type -> the field with the next piece of a text, which is told from others by the
+    fields `wholes`.
+    """
+
+    types: Container[str] = frozenset()
+    formats: Container[str] = frozenset()
+    fields: Container[str] = frozenset()
+    words: Mapping[str, Container[str]] = _NOTHING
+    numbers: Container[str] = frozenset()
+    names: Mapping[str, Container[str]] = _NOTHING
+    json_texts: Container[str] = frozenset()
+    free: Container[str] = frozenset()
+    pieces: Mapping[str, str] = _NOTHING
+    wholes: tuple[str, ...] = ()
+
+
+class Shared(Struct, frozen=True):
+    """A conversation as it is shared: what a view shows in the end, and what is said about it.
+
+    `catalog` names the Definitions that made it; `time` is when the first and the last of its
+    events happened (milliseconds since 1970), None without any.
+    """
+
+    snapshot: Snapshot
+    title: str
+    about: str = ""
+    time: tuple[int, int] | None = None
+    catalog: str = "default"
+
+
+class DocumentExporter(Struct, frozen=True):
+    """What may stand behind an entry point of `assembler.exporters` too: a document for people.
+
+    `write(shared)` gives the pieces of its file. `about` is a line for people.
+    """
+
+    about: str
+    write: Callable[[Shared], Iterable[bytes]]
+
+
 def _group(group: str) -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=f"assembler.{group}")}
 
@@ -208,6 +260,13 @@ def titles(name: str = "default") -> tuple[str, ...]:
     return () if entry is None else tuple(entry.load())
 
 
+def harmless(name: str = "default") -> Harmless:
+    """What tells nothing about whose a conversation of that catalog is; empty: nobody says."""
+    entry = _group("catalogs").get(f"{name}.harmless")
+    found: Harmless = Harmless() if entry is None else entry.load()
+    return found
+
+
 def protocol(name: str, *, said: str = "protocol") -> Callable[[], Any]:
     """What makes an encoder of that protocol: one for each client.
 
@@ -230,9 +289,9 @@ def importer(name: str, *, said: str = "importer") -> Importer:
     return Importer("", loaded, lambda _: False)  # a plain function, which knows no file by itself
 
 
-def exporter(name: str, *, said: str = "exporter") -> Exporter:
+def exporter(name: str, *, said: str = "exporter") -> Exporter | DocumentExporter:
     """The exporter of that name; `InputError` when there is none."""
-    loaded: Exporter = _load("exporters", name, said)
+    loaded: Exporter | DocumentExporter = _load("exporters", name, said)
     return loaded
 
 

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 
 from assembler import __version__
 from assembler.cli import (
+    anonymize,
     check,
     digest,
     export,
@@ -44,6 +45,7 @@ _COMMANDS = (
     storing,
     export,
     record,
+    anonymize,
     digest,
     serve,
     types,

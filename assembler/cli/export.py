@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from assembler import codec, plugins
-from assembler.cli.inputs import OK, add_catalog, add_files, definitions, single
+from assembler.cli.inputs import OK, add_catalog, add_files, definitions, played, single
+from assembler.engine.assembler import Assembler
+from assembler.engine.errors import InputError
 from assembler.engine.patches import Patch, Snapshot
-from assembler.plugins import Exporter
+from assembler.plugins import DocumentExporter, Exporter, Shared
 from assembler.recordings import Recording, Run
 from assembler.recordings.expecting import is_expectation
 from assembler.recordings.files import atomic
+from assembler.recordings.running import views_of
 
 __all__ = ["add"]
 
@@ -26,10 +29,11 @@ def add(commands: Any) -> None:
     known = plugins.names("exporters")
     parser = commands.add_parser(
         "export",
-        help="write what a client of another format is sent",
+        help="write what a client of another format is sent, or a file for people",
         description="Plays a recording and writes what a client of another format is sent that "
         "watches it from its first line on, as it is sent. Where the recording reconnects, so does "
-        f"the client. Formats: {', '.join(known) or 'none is installed'}.",
+        "the client. A format for people (html) is one file that shows how it all ends. "
+        f"Formats: {', '.join(known) or 'none is installed'}.",
         epilog="example: assembler export --to NAME recordings/cancel.jsonl -o frames.txt",
     )
     parser.add_argument("--to", required=True, metavar="NAME", help="the format to write")
@@ -51,13 +55,15 @@ def add(commands: Any) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes the frames, when all of them are made."""
+    """Writes the frames, when all of them are made, or the document."""
     exporter = plugins.exporter(arguments.to, said="--to")
+    if isinstance(exporter, DocumentExporter):
+        return _document(exporter, arguments)
     recording = single(arguments.file)
-    played = Run(recording, definitions(arguments))
-    moments = _moments(played)
+    run = Run(recording, definitions(arguments))
+    moments = _moments(run)
     if arguments.reload:
-        moments = _at_the_end(played, moments)
+        moments = _at_the_end(run, moments)
     frames = _frames(exporter, recording, moments)
     if arguments.json:
         pieces = [codec.encode(frame) + b"\n" for frame in frames]
@@ -65,6 +71,32 @@ def run(arguments: argparse.Namespace) -> int:
         pieces = [*map(exporter.line, frames), exporter.end]
     _write(b"".join(pieces), arguments.output)
     return OK
+
+
+def _document(exporter: DocumentExporter, arguments: argparse.Namespace) -> int:
+    """Writes what is shown in the end, which a document always is about."""
+    if arguments.json:
+        raise InputError(f"--json: expected a format of frames, got {arguments.to}")
+    recording, known = single(arguments.file), definitions(arguments)
+    run = played(recording, known, views_of(known)[:1])
+    shared = Shared(
+        _view(run),
+        recording.title,
+        str(recording.header.get("about") or ""),
+        _times(run.assembler),
+        arguments.catalog,
+    )
+    _write(b"".join(exporter.write(shared)), arguments.output)
+    return OK
+
+
+def _times(assembler: Assembler) -> tuple[int, int] | None:
+    """When the first and the last loaded event happened."""
+    window = assembler.window
+    if window.first is None or window.last is None:
+        return None
+    first, last = assembler.event(window.first), assembler.event(window.last)
+    return None if first is None or last is None else (first.time, last.time)
 
 
 Moment = tuple[bool, Snapshot | Patch]

@@ -61,7 +61,7 @@ const LAYOUTS = {
     return html`<div class="line">
         <span class=${`mark is-${tone(said.stage)}`}><${Icon} name=${said.icon} /></span>
         <span class="title" dir="auto">${line(said.title, 80)}</span>
-        <span class="summary" dir="auto">${said.summary}</span>
+        <span class="summary" dir="auto">${visible(said.summary || "")}</span>
         ${said.lasted > 0 && html`<span class="lasted">${duration(said.lasted)}</span>`}
         <${Stage} stage=${said.stage} />
         ${can ? opens(said, node, opened, act) : html`<span class="open"></span>`}
@@ -71,11 +71,11 @@ const LAYOUTS = {
       ${opened && can && html`<div class="body"><${Parts} parts=${said.parts()} /></div>`}`;
   },
   tail(_, said) {
-    return html`<div class="line"><${Stage} stage=${said.stage} /><span class="summary" dir="auto">${said.summary}</span></div>`;
+    return html`<div class="line"><${Stage} stage=${said.stage} /><span class="summary" dir="auto">${visible(said.summary || "")}</span></div>`;
   },
   alert({ node, opened, act }, said) {
     return html`<div class="line"><span class="mark is-bad"><${Icon} name=${said.icon || "alert"} /></span>
-      <span class="title" dir="auto">${line(said.title, 80)}</span><span class="summary" dir="auto">${said.summary}</span>
+      <span class="title" dir="auto">${line(said.title, 80)}</span><span class="summary" dir="auto">${visible(said.summary || "")}</span>
       ${opens(said, node, opened, act)}</div>
       ${opened && html`<div class="body"><${Parts} parts=${said.parts()} /></div>`}`;
   },
