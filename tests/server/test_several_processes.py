@@ -44,7 +44,7 @@ def example(database: str, broker: str) -> str:
         WAITS, f'            "wait" in text and await asyncio.Event().wait()\n{WAITS}'
     )
     made = made.replace("NatsLive(BROKER)", "NatsLive(BROKER, limits=NatsLimits(lease_ms=1_000))")
-    made = made.replace("nats import NatsLive", "nats import NatsLimits, NatsLive")
+    made = made.replace("live import NatsLive", "live import NatsLimits, NatsLive")
     assert len([line for line in made.splitlines() if line.strip()]) <= 76
     return f"{made}\nDATABASE, BROKER = {database!r}, {broker!r}\n"
 
