@@ -282,8 +282,8 @@ class Session(_Face):
             await session.append(Draft("turn/start", {"turn": session.last_turn + 1}))
 
     - **Durable.** `append` stores first and shows then; what it returns is stored and shown.
-    - **In order.** Events are taken once each, without a gap, whoever wrote them: what another
-      Session of this store object writes comes by itself; `catch_up` asks for that of others.
+    - **In order.** Events are taken once each, without a gap, whoever wrote them: what the store
+      hears of comes by itself, also from other processes; `catch_up` asks for it at once.
     - **Consistent when cancelled.** A call that is cancelled while the store works ends at once
       for its caller, and goes on behind it: what was stored is shown, once.
     - **History is silent.** What is loaded triggers nothing (`listen`).

@@ -337,7 +337,6 @@ async def database(
     definitions: Iterable[Definition | GroupDefinition],
     *,
     titles: Iterable[str] = (),
-    poll_ms: float = 1_000,
     schema: str = SCHEMA,
 ) -> AsyncGenerator[StoreSource]:
     """The conversations of a SQLite file or a PostgreSQL database (its `postgresql://` URI, and
@@ -347,4 +346,4 @@ async def database(
         store_at(os.fspath(address), schema=schema, create=False) as store,
         Hub(store, known, elsewhere=None, page_events=200) as hub,
     ):
-        yield StoreSource(hub, views=views_of(known), titles=titles, poll_ms=poll_ms)
+        yield StoreSource(hub, views=views_of(known), titles=titles)

@@ -464,7 +464,7 @@ def test_import_of_what_is_not_there(ask: Asked, tmp_path: Path) -> None:
         assert (status, out, err.count("\n")) == (2, "", 1)
     name = plugins.names("importers")[0]
     status, _, err = ask("import", name, tmp_path)
-    said = "import: expected -o FOLDER or --store FILE for several transcripts\n"
+    said = "import: expected -o FOLDER or --store STORE for several transcripts\n"
     assert (status, err) == (2, said)
 
 
