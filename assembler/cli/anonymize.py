@@ -41,7 +41,9 @@ def add(commands: Any) -> None:
         epilog="example: assembler anonymize session.jsonl -o shape.jsonl",
     )
     add_files(parser, several=False)
-    parser.add_argument("--names", action="store_true", help="replace the names of tools too")
+    parser.add_argument(
+        "--names", action="store_true", help="replace the names of what was run too"
+    )
     parser.add_argument(
         "--seed",
         metavar="TEXT",
