@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from assembler import codec, plugins
-from assembler.cli.inputs import OK, add_catalog, add_files, definitions, single
+from assembler.cli.inputs import OK, Definitions, add_catalog, add_files, definitions, single
 from assembler.cli.output import complain
 from assembler.cli.progress import Progress
 from assembler.recordings import Recording
@@ -41,7 +41,9 @@ def add(commands: Any) -> None:
         epilog="example: assembler anonymize session.jsonl -o shape.jsonl",
     )
     add_files(parser, several=False)
-    parser.add_argument("--names", action="store_true", help="replace the names of tools too")
+    parser.add_argument(
+        "--names", action="store_true", help="replace the names of what was run too"
+    )
     parser.add_argument(
         "--seed",
         metavar="TEXT",
@@ -60,25 +62,27 @@ def add(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Writes the lines, one by one."""
-    recording = single(arguments.file)
-    operations = recording.operations
-    with Progress(2 * len(operations)) as progress:
-        lowering = Lowering(recording, definitions(arguments))
-        lines = lowering.all(_told(operations, progress, recording))
-        found = anonymized(
-            codec.plain(recording.header),
-            lines,
-            plugins.harmless(arguments.catalog),
-            _key(arguments.seed),
-            names=arguments.names,
-        )
-        with contextlib.ExitStack() as stack:
-            output = sys.stdout.buffer
-            if arguments.output is not None:
-                output = stack.enter_context(atomic(arguments.output))
-            for line in found:
-                output.write(codec.encode(line) + b"\n")
-                progress.at("replaced")
+    recording, known = single(arguments.file), definitions(arguments)
+    lines = _lowered(recording, known)
+    found = anonymized(
+        codec.plain(recording.header),
+        lines,
+        plugins.harmless(arguments.catalog),
+        _key(arguments.seed),
+        names=arguments.names,
+    )
+    encoded = (codec.encode(line) + b"\n" for line in found)
+    with contextlib.ExitStack() as stack:
+        output: Any = None
+        if arguments.output is not None:
+            output = stack.enter_context(atomic(arguments.output))
+        progress = stack.enter_context(Progress(1 + len(lines)))
+        for line in encoded:
+            progress.at("replaced")
+            if output is None:
+                sys.stdout.write(line.decode())
+            else:
+                output.write(line)
     _report(recording)
     return OK
 
@@ -87,12 +91,16 @@ def _key(seed: str | None) -> bytes:
     return secrets.token_bytes(_SEED_BYTES) if seed is None else seed.encode()
 
 
-def _told(
-    operations: tuple[Operation, ...], progress: Progress, recording: Recording
-) -> Iterator[Operation]:
-    for operation in operations:
-        progress.at(recording.source)
-        yield operation
+def _lowered(recording: Recording, known: Definitions) -> list[dict[str, Any]]:
+    """What came of its lines, while it is shown how far that is."""
+
+    def told(progress: Progress) -> Iterator[Operation]:
+        for operation in recording.operations:
+            progress.at(f"read {recording.source}")
+            yield operation
+
+    with Progress(len(recording.operations)) as progress:
+        return Lowering(recording, known).all(told(progress))
 
 
 def _report(recording: Recording) -> None:

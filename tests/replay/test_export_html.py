@@ -83,6 +83,7 @@ def test_only_the_script_and_style_that_stand_there_may_run(tmp_path: Path) -> N
 def test_no_text_ends_an_element(tmp_path: Path, hostile: str) -> None:
     found = Elements(exported(said(tmp_path, hostile, title=hostile), tmp_path))
     told = json.loads(found.scripts[0])
+    assert not set("<>&") & set(found.scripts[0])
     assert told["title"] == hostile
     assert told["nodes"][0]["data"]["content"][0]["text"] == hostile
     assert len(found.scripts) == 2
