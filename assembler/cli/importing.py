@@ -127,6 +127,8 @@ class _Importing:
         self._several = several
         self._told: list[Told] = []
         self._left_out: list[str] = []
+        self._paths: dict[str, str] = {}
+        """The transcripts so far, by what they are called: each goes where nothing else goes."""
         self._faults = 0
 
     def run(self, files: list[tuple[str, str]]) -> int:
@@ -162,10 +164,19 @@ class _Importing:
             if name is None:
                 self._leave_out(path)
                 return None
+            self._call(path, title)
             finished = self._output.takes_finished
             importer = plugins.importer(name, said="NAME")
             made = checked(importer, lines, named(path), finished=finished)
             return self._output.take(title, made)
+
+    def _call(self, path: str, title: str) -> None:
+        other = self._paths.setdefault(title, path)
+        if other != path and Path(other).resolve() != Path(path).resolve():
+            raise InputError(
+                f"{named(path)}: name: expected another than that of {named(other)}, "
+                f"got {title!r}; rename one, or import a folder that both are in"
+            )
 
     def _leave_out(self, path: str) -> None:
         if not self._several:

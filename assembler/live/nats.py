@@ -372,14 +372,22 @@ class NatsLive(Live):
     async def join(self, conversation: str, hears: Hears) -> Seat:
         need_text("conversation", conversation)
         await self.open()
-        await self._reconnected()
+        until = self._time() + self.limits.connect_ms / 1_000
+        while True:
+            await self._reconnected()
+            try:
+                return await self._seated(conversation, hears)
+            except _FAULTS as error:
+                # A server that is lost meanwhile, and comes back with nothing, is asked again.
+                if self._closed or self._time() >= until:
+                    raise self._unreachable(error) from None
+            await asyncio.sleep(_POLL_S)
+
+    async def _seated(self, conversation: str, hears: Hears) -> Seat:
         self._count += 1
         seat = _NatsSeat(self, conversation, f"{self._process}.{self._count}", hears)
         try:
             await seat.sit_down()
-        except _FAULTS as error:
-            await seat.leave()
-            raise self._unreachable(error) from None
         except BaseException:
             await seat.leave()
             raise

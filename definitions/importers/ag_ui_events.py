@@ -49,6 +49,8 @@ class Thread:
         """Open messages of others than the model: their role and texts."""
         self._chunked: tuple[str, str] | None = None
         """The type and id of what is told in chunks: any other event ends it."""
+        self._is_cut = False
+        """Whether the last answer was cut by a limit, which ends its turn."""
         self._asked: set[str] = set()
         self._decided: set[str] = set()
         self._run = ""
@@ -328,7 +330,8 @@ class Thread:
             self._history.running.clear()
             yield from self.transcript.end_turn("cancelled")
         elif not self._history.running and not interrupts:
-            yield from self.transcript.end_turn()
+            yield from self.transcript.end_turn("limit" if self._is_cut else "completed")
+        self._is_cut = False
 
     def _interrupt(self, interrupt: Record) -> Iterator[Operation]:
         yield from self.transcript.begin_turn()
@@ -366,6 +369,14 @@ class Thread:
             self._decided.add(request_id)
             told = {"call_id": self.transcript.known(call_id), "decision": decision}
             yield self.transcript.event("permission/answer", {**told, "request_id": request_id})
+
+    def _activity(self, event: Record) -> Iterator[Operation]:
+        """Take a limit that cut the answer, as our own encoder tells it; others are kept."""
+        stop = mapping(event.get("content")).get("stop_reason")
+        if event.get("activityType") == "turn-limit" and stop == "length":
+            yield from self.answer_over("length")
+            self._is_cut = True
+        yield from self._kept(event)
 
     def _run_error(self, event: Record) -> Iterator[Operation]:
         yield from self.answer_over(self._stop("error"), _usage(event.get("usage")))
@@ -428,6 +439,7 @@ class Thread:
         "THINKING_END": _thinking_end,
         "MESSAGES_SNAPSHOT": _snapshot,
         "CUSTOM": _custom,
+        "ACTIVITY_SNAPSHOT": _activity,
     }
 
 

@@ -198,6 +198,22 @@ def test_one_bad_file_does_not_keep_the_others_out(
     assert {"one", "deep/two", "deep/two/c1"} <= set(said(store))
 
 
+def test_two_files_of_one_name_are_not_made_one_conversation(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = write(tmp_path / "mine" / "log.jsonl", {"said": "a"})
+    other = write(tmp_path / "yours" / "log.jsonl", {"said": "b"})
+    store, folder = tmp_path / "chat.db", tmp_path / "out"
+    for where in (("--store", store), ("-o", folder)):
+        status, _, err = ask(capsys, "import", first, other, first, *where)
+        assert (status, err.count("\n")) == (2, 1)
+        assert err.startswith(f"{other}: name: expected another than that of {first}, got 'log'")
+    assert said(store) == {"log": ["a"]}
+    assert [path.name for path in folder.iterdir()] == ["log.recording.jsonl"]
+    assert ask(capsys, "import", tmp_path, "--store", tmp_path / "all.db")[0] == 0
+    assert said(tmp_path / "all.db") == {"mine/log": ["a"], "yours/log": ["b"]}
+
+
 # Stores, again and again
 
 
