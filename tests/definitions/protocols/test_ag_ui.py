@@ -444,3 +444,17 @@ def test_who_said_something_is_told_what_follows_and_all_of_what_is_open() -> No
     story.encoder = AgUi()
     story.encoder.respond(asked=True)
     assert story.encoder.feed(story.assembler.view().snapshot()) == []
+
+
+def test_reasoning_in_whose_place_a_text_comes_is_that_text() -> None:
+    story, agent = Story(AgUi), Agent()
+    frames = [
+        *story.reload(),
+        *story.says("text", text="a"),
+        *story.says("reasoning", block=1, text="r"),
+    ]
+    frames += story.happens(message("a", "b"))
+    for frame in frames:
+        agent.take(frame)
+    shown = [each["content"] for each in agent.messages if each.get("content")]
+    assert shown == ["a", "b"]
