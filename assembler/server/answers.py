@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 import msgspec
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
 from assembler.codec import encode
@@ -118,6 +118,8 @@ def refusal_of(error: Exception) -> Response:
     """The answer that an error is."""
     if isinstance(error, Refused):
         return refusal(error.status, str(error))
+    if isinstance(error, ClientDisconnect):  # nobody reads this
+        return refusal(400, "body: expected more of it")
     if not isinstance(error, AssemblerError):  # its words may hold contents
         _log.error("a request failed: %s", type(error).__name__)
         return refusal(500, "the server failed")

@@ -11,7 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from http.cookies import CookieError, SimpleCookie
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import Response
@@ -118,7 +118,7 @@ class Guard:
 
     def _may_ask(self, scope: Scope, headers: Headers, origin: str, host: str) -> bool:
         if origin:
-            same = urlsplit(origin).scheme in ("http", "https") and origin.endswith(f"//{host}")
+            same = origin in (f"http://{host}", f"https://{host}")
             return same or origin in self._origins
         # What has no origin: a visit to the page, or what another page embeds.
         visit = scope["method"] == "GET" and headers.get("sec-fetch-mode") == "navigate"

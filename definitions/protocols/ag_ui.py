@@ -463,6 +463,7 @@ class AgUi:
                 book.add({"id": node.id, "role": "user", "content": content_of(node)})
             elif node.kind in ACTIVITIES:
                 book.add(activity_of(node))
+        thought = [name for name in thought if name not in self._texts]  # else it is text now
         if thought and not any(text.kind == "reasoning" for text in self._texts.values()):
             # A client keeps its reasoning until a snapshot has some: an empty one takes it back.
             self._texts[thought[0]] = _Text("reasoning")

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from assembler import Draft
-from assembler.server import ServerLimits
+from assembler.server import ServerApp, ServerLimits
 from assembler.server.guard import LOOPBACK, Tries
 from tests.server.support import Reader, desk, inside, local, said, served, turn
 
@@ -71,6 +71,7 @@ def test_the_names_of_this_machine_are_answered(host: str) -> None:
         {"origin": "http://localhost:1"},
         {"origin": "http://localhost.evil.example"},
         {"origin": "file://localhost"},
+        {"origin": "http://evil.example//localhost"},
         {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors"},
         {"sec-fetch-site": "same-site", "sec-fetch-mode": "cors"},
     ],
@@ -460,6 +461,44 @@ def test_wrong_tokens_are_forgotten_in_time_and_addresses_are_bounded() -> None:
     for number in range(20_000):
         tries.count(("token", str(number)), "a")
     assert len(tries._said) <= 10_000
+
+
+def test_who_leaves_in_the_middle_of_a_body_is_no_fault_of_the_server(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    caplog.set_level(logging.WARNING)
+
+    @inside
+    async def test() -> None:
+        heard: asyncio.Queue[int] = asyncio.Queue()
+        async with desk(source={"writes": True}) as some, served(watched(some.app, heard)) as to:
+            reader, writer = await asyncio.open_connection(to.base_url.host, to.base_url.port)
+            writer.write(
+                b"POST /conversations/c/append HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 100\r\n\r\n{"
+            )
+            writer.write_eof()
+            await reader.read()
+            writer.close()
+            await heard.get()
+
+    test()
+    assert not caplog.records
+
+
+def watched(app: Any, heard: asyncio.Queue[int]) -> Any:
+    """The same application, which says when it has answered."""
+
+    class Watched(ServerApp):
+        def __init__(self) -> None:
+            self.service = app.service
+
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            await app(scope, receive, send)
+            if scope["type"] == "http":
+                heard.put_nowait(1)
+
+    return Watched()
 
 
 @inside

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from assembler import Delta, Draft, Patch
+from assembler import Delta, Draft, InputError, Patch
 from assembler.engine.patches import TextOp
 from assembler.live import Session, SharedPatch
 from assembler.server import ServerLimits, StoreSource, create_app
@@ -319,6 +319,39 @@ async def test_a_protocol_that_nobody_speaks_is_refused() -> None:
         assert (await client.post("/conversations/c/protocols/acp")).status_code == 404
         assert (await client.get("/conversations/nobody/protocols/acp")).status_code == 404
         assert some.app.statistics()["streams"] == 0
+
+
+@inside
+async def test_what_a_backend_does_not_take_is_the_answer_and_leaves_no_stream() -> None:
+    async def hears(conversation: str, protocol: str, body: dict[str, Any]) -> None:
+        raise InputError(f"{conversation} {protocol} {body['text']}: expected sense")
+
+    async with desk(source={"empty": True}, hears=hears) as some, served(some.app) as client:
+        path = "/conversations/c/protocols/ag-ui"
+        answer = await client.post(path, json={"text": "x"})
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"] == "c ag-ui x: expected sense"
+        answer = await client.post(path, json={})  # its words may hold contents
+        assert (answer.status_code, answer.json()["error"]["message"]) == (500, "the server failed")
+        assert (await client.post(path, json=[])).status_code == 400
+        assert (await client.post(path, content=b"{}")).status_code == 415
+        assert some.app.statistics()["streams"] == 0
+
+
+@inside
+async def test_who_may_only_read_says_nothing() -> None:
+    heard: list[str] = []
+
+    async def hears(conversation: str, protocol: str, body: dict[str, Any]) -> None:
+        heard.append(conversation)
+
+    def reads(request: Any, conversation: str) -> bool:
+        return bool(request.method == "GET")
+
+    given: dict[str, Any] = {"hears": hears, "authorize": reads}
+    async with desk(source={"empty": True}, **given) as some, served(some.app) as client:
+        answer = await client.post("/conversations/c/protocols/ai-sdk", json={})
+        assert (answer.status_code, heard) == (404, [])
 
 
 # Slow readers

@@ -429,3 +429,32 @@ def test_an_event_is_sent_as_one_line() -> None:
 def test_it_is_found_by_its_name() -> None:
     names = {entry.name: entry.value for entry in entry_points(group="assembler.protocols")}
     assert names["ag-ui"] == "definitions.protocols.ag_ui:AgUi"
+
+
+def test_who_said_something_is_told_what_follows_and_all_of_what_is_open() -> None:
+    story = Story(AgUi)
+    story.reload()
+    story.happens(call())
+    story.encoder = AgUi()
+    story.encoder.respond(asked=True)
+    frames = story.encoder.feed(story.assembler.view().snapshot())
+    assert frames[0]["type"] == "RUN_STARTED"
+    assert not any(map(AgUi.is_last, frames))
+    assert AgUi.is_last(story.happens(result(), STEP_END, ends())[-1])
+    story.encoder = AgUi()
+    story.encoder.respond(asked=True)
+    assert story.encoder.feed(story.assembler.view().snapshot()) == []
+
+
+def test_reasoning_in_whose_place_a_text_comes_is_that_text() -> None:
+    story, agent = Story(AgUi), Agent()
+    frames = [
+        *story.reload(),
+        *story.says("text", text="a"),
+        *story.says("reasoning", block=1, text="r"),
+    ]
+    frames += story.happens(message("a", "b"))
+    for frame in frames:
+        agent.take(frame)
+    shown = [each["content"] for each in agent.messages if each.get("content")]
+    assert shown == ["a", "b"]

@@ -503,3 +503,18 @@ def test_a_chunk_is_sent_as_one_line() -> None:
 def test_it_is_found_by_its_name() -> None:
     names = {entry.name: entry.value for entry in entry_points(group="assembler.protocols")}
     assert names["ai-sdk"] == "definitions.protocols.ai_sdk:AiSdk"
+
+
+def test_who_said_something_is_told_what_follows_and_all_of_what_is_open() -> None:
+    story = Story(AiSdk)
+    story.reload()
+    story.happens(call())
+    story.encoder = AiSdk()
+    story.encoder.respond(asked=True)
+    frames = story.encoder.feed(story.assembler.view().snapshot())
+    assert frames[0]["type"] == "start"
+    assert not any(map(AiSdk.is_last, frames))
+    assert AiSdk.is_last(story.happens(result(), STEP_END, ends())[-1])
+    story.encoder = AiSdk()
+    story.encoder.respond(asked=True)
+    assert story.encoder.feed(story.assembler.view().snapshot()) == []
