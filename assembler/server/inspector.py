@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from assembler.engine.errors import LimitError
-from assembler.server.answers import Refused, answer, explained, text
+from assembler.server.answers import Refused, answer, explained, raw, text
 from assembler.server.inspecting.behind import Behind
 from assembler.server.inspecting.travels import Inspecting, Travels
 from assembler.server.routes import Service, named, unknown
@@ -97,7 +98,7 @@ class _Looking:
     def __init__(self, service: Service, travels: Travels) -> None:
         self._service = service
         self._travels = travels
-        self._actions: Mapping[str, Callable[[Request, str], Awaitable[Response]]] = {
+        self._actions: Mapping[str, Callable[[Request, str], Coroutine[Any, Any, Response]]] = {
             "moments": self._moments,
             "at": self._at,
             "node": self._node,
@@ -109,7 +110,22 @@ class _Looking:
             raise Refused(404, "there is no such route")
         if not await self._service.allows(request, conversation):
             raise unknown()
-        return await self._actions[action](request, conversation)
+        return await self._unless_ending(self._actions[action](request, conversation))
+
+    async def _unless_ending(self, looking: Coroutine[Any, Any, Response]) -> Response:
+        """What is asked, unless the server stops first: a pass may last longer than it waits."""
+        asked = asyncio.ensure_future(looking)
+        ending = asyncio.ensure_future(self._service.ending.wait())
+        try:
+            await asyncio.wait([asked, ending], return_when=asyncio.FIRST_COMPLETED)
+            if asked.done():
+                return asked.result()
+            self._travels.give_up()
+            raise Refused(503, "the server stops")
+        finally:
+            asked.cancel()
+            ending.cancel()
+            await asyncio.gather(asked, ending, return_exceptions=True)
 
     async def _moments(self, _: Request, conversation: str) -> Response:
         """Every moment: `[op, type, text, time, marks]`, the first before anything happened.
@@ -130,14 +146,15 @@ class _Looking:
 
         The answer is a Snapshot or a Patch; its revisions are moments.
         """
-        travel = (await self._travels.known(conversation)).travel
+        behind = await self._travels.known(conversation)
+        travel, encoding = behind.travel, behind.encoding
         view, at = self._service.view(request), _number(request, "at")
         if at is None:
             raise Refused(400, "at: expected a moment")
         before = _number(request, "from")
         if before is None:
-            return answer(travel.snapshot(at, view))
-        return answer(travel.patch(before, at, view))
+            return raw(encoding.snapshot(travel.snapshot(at, view)))
+        return raw(encoding.patch(travel.patch(before, at, view)))
 
     async def _node(self, request: Request, conversation: str) -> Response:
         behind = await self._travels.known(conversation)

@@ -236,13 +236,31 @@ def test_scrolling_up_pages_and_keeps_the_place(open_page: Opening, tmp_path: Pa
         assert abs(after[1] - before[1]) <= 2
         # And so on up to the first one.
         for _ in range(40):
+            loaded = page.evaluate("assembler.live.order.length")
             if not page.evaluate("assembler.live.window.has_more"):
                 break
             box.evaluate("box => box.scrollTo(0, 0)")
-            page.wait_for_timeout(100)
+            until(page, f"assembler.live.order.length > {loaded} && !assembler.paging")
         page.keyboard.press("g")
         row(page, "user:m1").wait_for()
         assert page.evaluate("assembler.live.order.length") == 60 * 6
+
+
+def test_what_is_drawn_before_a_scroll_is_heard_of_does_not_undo_it(
+    open_page: Opening, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "long.jsonl", conversation(60))
+    with in_files(file, page_events=1_000) as served:
+        page = open_page(served.url + "#/long.jsonl")
+        row(page, "turn-tail:60").wait_for()
+        until(page, "assembler.state.moments")
+        settled(page)
+        page.evaluate(
+            "document.querySelector('.scroller').scrollTo(0, 300);"
+            "assembler.list.current.forceUpdate()"  # in the same frame
+        )
+        settled(page)
+        assert page.evaluate("document.querySelector('.scroller').scrollTop") < 400
 
 
 def test_groups_fold_and_stay_folded(open_page: Opening, tmp_path: Path) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import httpx
 
 from assembler import apply, plugins
+from assembler.recordings import Recording
 from assembler.server import FilesSource, Inspecting, create_app, recordings_of
 from definitions import catalog
 from tests.server.support import desk, inside, local, said, served
@@ -132,6 +134,27 @@ async def test_who_may_not_read_a_conversation_may_not_inspect_it() -> None:
         ) as client,
     ):
         assert (await client.get(f"{ONE}/moments")).status_code == 404
+    await source.aclose()
+
+
+@inside
+async def test_a_server_that_stops_waits_for_no_pass() -> None:
+    begun, passing = asyncio.Event(), asyncio.Event()
+
+    async def recording(_: str) -> Recording:
+        begun.set()
+        await passing.wait()  # as long as a pass lasts
+        raise AssertionError
+
+    source = FilesSource([OURS], catalog())
+    async with (
+        create_app(source, inspecting=Inspecting(recording, catalog()), hosts=None) as app,
+        local(app, base_url="http://localhost/", timeout=30) as client,
+    ):
+        asked = asyncio.ensure_future(client.get(f"{ONE}/moments"))
+        await begun.wait()
+        app.end_streams()
+        assert (await asked).status_code == 503
     await source.aclose()
 
 

@@ -16,12 +16,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assembler import Assembler, Event, InputError, LimitError, apply
+from assembler.codec import encode
 from assembler.recordings import Operation as Line
 from assembler.recordings import Recording, RecordingWriter, Run, read_many
 from assembler.recordings.expecting import is_expectation
 from assembler.recordings.format import read_lines
 from assembler.server.inspecting.behind import Behind
-from assembler.server.inspecting.travel import Travel, recording_of
+from assembler.server.inspecting.encoding import Encoding
+from assembler.server.inspecting.travel import StoppedError, Travel, recording_of
 from assembler.testing import Operation, conversations, operations
 from definitions import catalog
 from definitions.catalog import MARKS
@@ -172,6 +174,30 @@ def test_too_many_operations_and_unknown_moments_are_refused() -> None:
             travel.snapshot(bad, "chat")
     with pytest.raises(InputError, match="view: expected one of"):
         travel.patch(0, 1, "none")
+
+
+def test_what_is_encoded_with_kept_nodes_is_what_encoding_it_anew_gives() -> None:
+    travel = ours("parallel-writes")
+    for room in (0, 1 << 20):
+        encoding = Encoding(kept_bytes_max=room)
+        for before, after in ((0, 399), (399, 300), (300, 120), (120, 121), (0, 399)):
+            patch = travel.patch(before, after, "chat")
+            assert encoding.patch(patch) == encode(patch)
+            snapshot = travel.snapshot(after, "chat")
+            assert encoding.snapshot(snapshot) == encode(snapshot)
+
+
+def test_a_pass_that_nobody_waits_for_is_given_up() -> None:
+    recording = ours("parallel-writes").recording
+    asked: list[bool] = []
+
+    def given_up() -> bool:
+        asked.append(True)
+        return len(asked) > 3
+
+    with pytest.raises(StoppedError):
+        Travel(recording, catalog(), given_up=given_up)
+    assert len(asked) == 4
 
 
 def test_stored_events_are_travelled_one_by_one() -> None:

@@ -21,6 +21,7 @@ from assembler.engine.errors import AssemblerError
 from assembler.engine.events import Delta, pair
 from assembler.engine.values import Object, Text, same
 from assembler.recordings.matching import short
+from assembler.server.inspecting.encoding import Encoding
 from assembler.server.inspecting.travel import Travel
 
 __all__ = ["Behind"]
@@ -38,6 +39,7 @@ class Behind:
 
     def __init__(self, travel: Travel) -> None:
         self.travel = self._travel = travel
+        self.encoding = Encoding()
         self._kept: tuple[int, str, Assembler] | None = None
         self._lock = threading.Lock()
 

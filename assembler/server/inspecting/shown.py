@@ -140,7 +140,7 @@ class ShownTrack:
     ) -> Iterable[Op]:
         """From left to right, so that every left neighbour already stands where it belongs."""
         put = [(new.position, key, old, new) for key, (old, new) in pairs.items() if new]
-        put.sort(key=lambda each: each[:2])
+        put.sort()  # keys are unique, so that no Nodes are compared
         order = self._order(after) if len(put) > _FEW else None
         for position, key, old, new in put:
             grown = _grown(old, new)
@@ -159,7 +159,7 @@ class ShownTrack:
             for key, track in self.nodes.items()
             if (node := track.at(moment)) is not None
         ]
-        found.sort(key=lambda each: each[:2])
+        found.sort()  # keys are unique, so that no Nodes are compared
         return found
 
     def _left_of(self, spot: Spot, moment: int, order: Sequence[Spot] | None) -> str | None:

@@ -7,14 +7,14 @@ and what is said of each moment. Not here: HTTP (`routes`), what is behind a Nod
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from assembler.engine.definition import Anomaly, Definition, GroupDefinition
-from assembler.engine.errors import InputError, LimitError, RecordingError
+from assembler.engine.errors import AssemblerError, InputError, LimitError, RecordingError
 from assembler.engine.events import Event, Item, Outcome
 from assembler.engine.patches import Patch, Snapshot
 from assembler.plugins import operations
@@ -24,7 +24,16 @@ from assembler.recordings.matching import short
 from assembler.server.inspecting.facts import FactsTrack, News
 from assembler.server.inspecting.shown import ShownTrack
 
-__all__ = ["ANOMALY", "FAULT", "MOMENTS_MAX", "WITHDRAWN", "Moment", "Travel", "recording_of"]
+__all__ = [
+    "ANOMALY",
+    "FAULT",
+    "MOMENTS_MAX",
+    "WITHDRAWN",
+    "Moment",
+    "StoppedError",
+    "Travel",
+    "recording_of",
+]
 
 MOMENTS_MAX = 50_000
 """So many operations are travelled at most."""
@@ -34,6 +43,11 @@ ANOMALY, WITHDRAWN, FAULT = "anomaly", "withdrawn", "fault"
 not completed went, the operation was refused (nothing comes behind it)."""
 
 _TEXT_MAX = 100
+
+
+class StoppedError(AssemblerError):
+    """A pass was given up before its end."""
+
 
 Definitions = Iterable[Definition | GroupDefinition]
 
@@ -76,8 +90,9 @@ class Travel:
     """A recording at every moment. Made in one pass, O(what its operations cost).
 
     `marks` says which event types are worth a mark, and which. What the engine refuses is the last
-    moment, marked `fault`. `LimitError` for more than `moments_max` operations. Immutable once
-    made, so that any number of threads may read it.
+    moment, marked `fault`. `LimitError` for more than `moments_max` operations. `given_up` is asked
+    before each operation; once it says so, `StoppedError`. Immutable once made, so that any number
+    of threads may read it.
     """
 
     def __init__(
@@ -87,7 +102,9 @@ class Travel:
         marks: Mapping[str, str] | None = None,
         *,
         moments_max: int = MOMENTS_MAX,
+        given_up: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._given_up = given_up
         self._todo = [each for each in recording.operations if not is_expectation(each)]
         if len(self._todo) > moments_max:
             raise LimitError(
@@ -138,6 +155,8 @@ class Travel:
 
     def _play(self) -> None:
         for operation in self._todo:
+            if self._given_up():
+                raise StoppedError("nobody waits for it any more")
             self._flushed = []
             try:
                 self._run.do(operation)
@@ -149,7 +168,7 @@ class Travel:
                 self.moments.append(replace(moment, text=text, marks=marks))
                 break
             self.moments.append(self._moment(operation))
-        del self._run, self._todo, self._flushed
+        del self._run, self._todo, self._flushed, self._given_up
 
     def _flush(self, run: _Travelling) -> None:
         moment, assembler = len(self.moments), run.assembler

@@ -7,6 +7,7 @@ Travel is still good. Not here: HTTP (`assembler.server.inspector`).
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 
 from msgspec import Struct
@@ -49,6 +50,11 @@ class Travels:
         self._inspecting = inspecting
         self._kept: dict[str, Behind] = {}
         self._making = asyncio.Lock()
+        self._over = threading.Event()
+
+    def give_up(self) -> None:
+        """Make no more: what is being made ends with a `StoppedError`, at its next operation."""
+        self._over.set()
 
     async def newest(self, conversation: str) -> Behind:
         """The Travel of what happened until now; made anew only when something has.
@@ -71,7 +77,13 @@ class Travels:
 
     def _make(self, recording: Recording) -> Behind:
         asked = self._inspecting
-        travel = Travel(recording, asked.definitions, asked.marks, moments_max=asked.moments_max)
+        travel = Travel(
+            recording,
+            asked.definitions,
+            asked.marks,
+            moments_max=asked.moments_max,
+            given_up=self._over.is_set,
+        )
         return Behind(travel)
 
 

@@ -21,7 +21,7 @@ export class List extends Component {
     this.wide = 0;
     this.rows = null;
     this.watched = new Set();
-    this.resized = new ResizeObserver(() => this.measure());
+    this.resized = new ResizeObserver(() => { this.heed(); this.measure(); });
   }
 
   componentDidMount() {
@@ -152,20 +152,27 @@ export class List extends Component {
     }
   }
 
-  onScroll = () => {
+  // Where somebody scrolled to. Browsers tell of it at the next frame; what is drawn before that must
+  // not bring them back.
+  heed() {
     const scroller = this.scroller.current;
-    const top = scroller.scrollTop;
-    if (Math.abs(top - this.top) < 0.5) return;
-    const end = scroller.scrollHeight - scroller.clientHeight - top;
+    if (!scroller || !this.rows || Math.abs(scroller.scrollTop - this.top) < 0.5) return false;
+    this.top = scroller.scrollTop;
+    const end = scroller.scrollHeight - scroller.clientHeight - this.top;
     this.pinned = end < AT_END && this.props.follow !== false;
-    this.top = top;
     this.remember();
+    return true;
+  }
+
+  onScroll = () => {
+    if (!this.heed()) return;
     const [start, until] = this.range();
     if (start < this.start || until > this.end) this.forceUpdate();
     if (this.props.onPlace) this.props.onPlace(this);
   };
 
   toEnd() {
+    this.heed();
     this.pinned = true;
     this.measure();
     this.forceUpdate();
@@ -185,12 +192,15 @@ export class List extends Component {
     if (top !== this.top) {
       this.pinned = false;
       this.anchors = [{ key, delta: from - top }];
+      this.moving = true;
       this.forceUpdate();
     }
     return true;
   }
 
   render({ rows, row, label, busy }) {
+    if (!this.moving) this.heed();
+    this.moving = false;
     if (rows !== this.rows || !this.offsets) this.lay(rows);
     if (!this.tall) this.tall = window.innerHeight;
     this.top = this.wanted();

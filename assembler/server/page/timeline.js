@@ -13,9 +13,9 @@ export function pace(moments) {
   let before = null;
   for (let at = 1; at < moments.length; at++) {
     const time = moments[at].time;
-    const apart = time === null || before === null ? 0 : Math.min(PAUSE_MAX, Math.max(0, time - before));
+    const apart = !time || before === null ? 0 : Math.min(PAUSE_MAX, Math.max(0, time - before));
     due[at] = due[at - 1] + Math.max(apart, 4);
-    if (time !== null) before = Math.max(before ?? time, time);
+    if (time) before = Math.max(before ?? time, time);
   }
   return due;
 }
@@ -119,8 +119,9 @@ export class Timeline extends Component {
     const last = moments.length - 1;
     const now = at ?? last;
     const moment = moments[now] || {};
-    const begun = moments.find((each) => each.time !== null)?.time ?? 0;
-    const since = moment.time === null || moment.time === undefined ? 0 : moment.time - begun;
+    // What nobody gave a time has the time 0.
+    const begun = moments.find((each) => each.time)?.time ?? 0;
+    const since = moment.time ? moment.time - begun : 0;
     const words = moment.op === "begin" ? "the beginning" : [moment.op === moment.type ? "" : moment.op, moment.type].filter(Boolean).join(" ");
     const said = `moment ${now} of ${last}, ${words}${moment.marks?.length ? `, ${moment.marks.join(", ")}` : ""}`;
     return html`<section class=${"timeline" + (at === null ? " live" : "")} aria-label="timeline">
