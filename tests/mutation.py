@@ -417,7 +417,7 @@ def main() -> int:
         mutants += own
     print(f"{len(mutants)} mutants", flush=True)
     trial = Trial(mutants, workers=arguments.workers, most=arguments.most, verbose=True)
-    options = ["-q", "-s", "--tb=native", "-p", "no:cacheprovider", "-m", "not deep"]
+    options = ["-q", "-s", "--tb=native", "-p", "no:cacheprovider", "-m", "not deep", "-n", "0"]
     options += ["--hypothesis-profile=mutation", *(f"--ignore={each}" for each in OTHERS)]
     options += [f"--deselect={each}" for each in SLOW]
     status = pytest.main([*options, *arguments.tests], plugins=[trial])
