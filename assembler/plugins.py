@@ -2,8 +2,8 @@
 
 Groups: `assembler.catalogs` (functions that give the Definitions of a conversation; beside the
 catalog `NAME` stands, if there is one, the function `NAME.row` that says how a Node of it reads on
-one line; `NAME.titles`, `NAME.marks`, `NAME.page` and `NAME.harmless` as `titles`, `marks`,
-`page_module` and `harmless` say),
+one line; `NAME.titles`, `NAME.opening`, `NAME.marks`, `NAME.page` and `NAME.harmless` as
+`titles`, `opening`, `marks`, `page_module` and `harmless` say),
 `assembler.operations` (operations and expectations of recordings), `assembler.importers` and
 `assembler.exporters`. Nothing here knows what is behind a name; the values that both sides share
 are here (`Operations`, `Digest`, `Odd`).
@@ -39,6 +39,7 @@ __all__ = [
     "exporter",
     "importer",
     "names",
+    "opening",
     "operations",
     "row_text",
 ]
@@ -265,6 +266,15 @@ def harmless(name: str = "default") -> Harmless:
     entry = _group("catalogs").get(f"{name}.harmless")
     found: Harmless = Harmless() if entry is None else entry.load()
     return found
+
+
+def opening(
+    name: str = "default",
+) -> Callable[[str, Mapping[str, Any]], str | None] | None:
+    """What finds, in the type and the data of an event, the words by which a conversation of that
+    catalog is known that has no title; None: nothing does."""
+    entry = _group("catalogs").get(f"{name}.opening")
+    return None if entry is None else entry.load()
 
 
 def protocol(name: str, *, said: str = "protocol") -> Callable[[], Any]:

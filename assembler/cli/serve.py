@@ -164,11 +164,12 @@ async def _source(
 ) -> Source:
     from assembler.server.files import FilesSource  # noqa: PLC0415
     from assembler.server.stored import database  # noqa: PLC0415
+    from assembler.server.titles import Titles  # noqa: PLC0415
 
+    titles = Titles(plugins.titles(arguments.catalog), plugins.opening(arguments.catalog))
     if _is_database(arguments.paths[0]):
-        titles = plugins.titles(arguments.catalog)
         opened = database(arguments.paths[0], known, titles=titles, schema=arguments.schema)
         return await stack.enter_async_context(opened)
-    files = FilesSource(arguments.paths, known)
+    files = FilesSource(arguments.paths, known, titles=titles)
     stack.push_async_callback(files.aclose)
     return files

@@ -28,6 +28,7 @@ from assembler.recordings.running import missing_needs, views_of
 from assembler.recordings.transcripts import read_any
 from assembler.server.limits import natural
 from assembler.server.sources import Entry, Listing, Place, Source, UnknownError, matches
+from assembler.server.titles import Titles
 
 __all__ = ["FilesSource", "Replayed"]
 
@@ -103,11 +104,13 @@ class FilesSource(Source):
     that has pieces of an attempt, is opened anew for its readers. One list reads at most
     `reading_bytes_max` of files that are new to it, or one file: without a search it says of the
     others only when they were written; with one it ends there, to be gone on with (`next`).
+    `titles`: what they are called by what stands in them; a recording's own title goes before its
+    first words.
 
     Holds what was learned of each file, and nothing of what is in it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - given by name
         self,
         paths: Iterable[str | os.PathLike[str]],
         definitions: Iterable[Definition | GroupDefinition],
@@ -116,6 +119,7 @@ class FilesSource(Source):
         files_max: int = 20_000,
         reading_bytes_max: int = 8 << 20,
         poll_ms: float = 1_000,
+        titles: Titles | None = None,
     ) -> None:
         self._paths = [Path(path) for path in paths]
         self._definitions = list(definitions)
@@ -125,6 +129,7 @@ class FilesSource(Source):
         self._known: dict[_File, tuple[Entry, ...]] = {}
         self._reading_bytes_max = reading_bytes_max
         self._poll = poll_ms / 1_000
+        self._titles = titles or Titles()
         self._lister = ThreadPoolExecutor(1, "assembler-files")
         self._opener = ThreadPoolExecutor(1, "assembler-files")
 
@@ -193,7 +198,8 @@ class FilesSource(Source):
         try:
             with _naming(str(file.path), file.name):
                 for number, recording in enumerate(read_any(file.path), 1):
-                    entries.append(_entry(_called(file.name, number), recording))
+                    name = _called(file.name, number)
+                    entries.append(_entry(name, recording, self._titles))
         except AssemblerError as fault:
             name = _called(file.name, len(entries) + 1)
             entries.append(Entry(name, last_time=file.modified // 1_000_000, fault=str(fault)))
@@ -328,23 +334,31 @@ def _called(name: str, number: int) -> str:
     return name if number == 1 else f"{name}#{number}"
 
 
-def _entry(conversation: str, recording: Recording) -> Entry:
+def _entry(conversation: str, recording: Recording, titles: Titles) -> Entry:
     """What a recording says about itself without being played. O(operations)."""
     last, seqs, times = 0, set(), []
+    told: list[tuple[str, Mapping[str, Any]]] = []
     for operation in recording.operations:
         for event in _events(operation):
             last = event.get("seq", last + 1)
             seqs.add(last)
+            told.append((event.get("type", ""), event.get("data") or {}))
             if "time" in event:
                 times.append(event["time"])
-    title = recording.header.get("title")
     return Entry(
         conversation,
-        str(title) if title else None,
+        titles.given(told) or _headed(conversation, recording) or titles.opened(told),
         len(seqs),
         min(times, default=None),
         max(times, default=None),
     )
+
+
+def _headed(conversation: str, recording: Recording) -> str | None:
+    """The title of a recording; one that is only the name of a transcript says nothing."""
+    title, said = recording.header.get("title"), recording.header.get("conversation")
+    name = conversation.rsplit("/", 1)[-1].partition("#")[0]
+    return str(title) if title and title not in (name, said) else None
 
 
 def _events(operation: Operation) -> Sequence[Mapping[str, Any]]:

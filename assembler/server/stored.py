@@ -36,6 +36,7 @@ from assembler.server.sources import (
     Writer,
     matches,
 )
+from assembler.server.titles import Titles
 from assembler.stores import Listed, Store
 from assembler.stores.addresses import SCHEMA, store_at
 
@@ -45,6 +46,9 @@ _log = logging.getLogger("assembler.server")
 _SCANNED_AT_ONCE = 200
 _LAST_NAME = "\U0010ffff"
 """Behind every name that is likely; a list that begins there goes on at the next time."""
+_OPENING_EVENTS = 20
+"""So many are looked at for the first words of a conversation."""
+_OPENED_MAX = 10_000
 
 
 class Sessions(Protocol):
@@ -64,7 +68,8 @@ class Sessions(Protocol):
 class StoreSource(Source):
     """What a Hub holds, or whatever else gives Sessions. It is opened and closed by its owner.
 
-    `titles` are the types of events whose `title` is what a conversation is called. `writes`:
+    `titles` are the types of events whose `title` is what a conversation is called (or `Titles`,
+    which also know the first words of one without). `writes`:
     whether remote processes may write; a writer that says nothing for `silence_ms_max` while a turn
     is open is taken for dead. `empty`: whether one may follow a conversation that nobody has
     written to yet. `poll_ms`: how often to look for what other processes have stored, where the
@@ -77,7 +82,7 @@ class StoreSource(Source):
         hub: Sessions,
         *,
         views: Sequence[str] = ("chat",),
-        titles: Iterable[str] = (),
+        titles: Iterable[str] | Titles = (),
         writes: bool = False,
         empty: bool = False,
         poll_ms: float | None = None,
@@ -87,7 +92,9 @@ class StoreSource(Source):
     ) -> None:
         self._hub = hub
         self._views = tuple(views)
-        self._titles = tuple(titles)
+        self._titles = titles if isinstance(titles, Titles) else Titles(titles)
+        self._opened: dict[str, str] = {}
+        """The first words of conversations without a title; they do not change."""
         self._writer = _HubWriter(hub, silence_ms_max, now) if writes else None
         self._empty = empty or writes
         self._poll_ms = poll_ms
@@ -123,7 +130,7 @@ class StoreSource(Source):
                     return Listing(tuple(found), str(reached))
                 scanned += 1
                 reached = place
-                entry = self._entry(listed)
+                entry = await self._entry(listed)
                 if not search or matches(entry, search):
                     found.append(entry)
         return Listing(tuple(found))
@@ -138,7 +145,7 @@ class StoreSource(Source):
         place = Place(0, 0)
         while True:
             part = await self._hub.store.conversations(
-                newest=self._titles, before=before, limit=chunk
+                newest=self._titles.types, before=before, limit=chunk
             )
             for listed in part:
                 place = place.then(listed.last_time)
@@ -148,10 +155,11 @@ class StoreSource(Source):
                 return
             before = part[-1]
 
-    def _entry(self, listed: Listed) -> Entry:
-        titles = [event.data.get("title") for event in listed.newest.values()]
+    async def _entry(self, listed: Listed) -> Entry:
+        newest = sorted(listed.newest.values(), key=lambda event: event.seq)
+        title = self._titles.given((event.type, event.data) for event in newest)
+        title = title or await self._first_words(listed.conversation)
         session = self._hub.awake(listed.conversation)
-        title = next((each for each in titles if isinstance(each, str) and each), None)
         return Entry(
             listed.conversation,
             title,
@@ -160,6 +168,20 @@ class StoreSource(Source):
             listed.last_time,
             None if session is None else session.live,
         )
+
+    async def _first_words(self, conversation: str) -> str | None:
+        if not self._titles.has_opening:
+            return None
+        known = self._opened.get(conversation)
+        if known is None:
+            events = await self._hub.store.read(conversation, 0, _OPENING_EVENTS)
+            known = self._titles.opened((event.type, event.data) for event in events)
+            if known is None:
+                return None  # it may still be said
+            if len(self._opened) >= _OPENED_MAX:
+                del self._opened[next(iter(self._opened))]
+            self._opened[conversation] = known
+        return known
 
     # -- one conversation ----------------------------------------------------------------
 
@@ -336,7 +358,7 @@ async def database(
     address: str | os.PathLike[str],
     definitions: Iterable[Definition | GroupDefinition],
     *,
-    titles: Iterable[str] = (),
+    titles: Iterable[str] | Titles = (),
     schema: str = SCHEMA,
 ) -> AsyncGenerator[StoreSource]:
     """The conversations of a SQLite file or a PostgreSQL database (its `postgresql://` URI, and
