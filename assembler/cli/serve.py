@@ -159,9 +159,9 @@ async def _source(
     from assembler.server.files import FilesSource  # noqa: PLC0415
     from assembler.server.stored import database  # noqa: PLC0415
 
+    titles = plugins.titles(arguments.catalog)
     if _is_database(arguments.paths[0]):
-        titles = plugins.titles(arguments.catalog)
         return await stack.enter_async_context(database(arguments.paths[0], known, titles=titles))
-    files = FilesSource(arguments.paths, known)
+    files = FilesSource(arguments.paths, known, titles=titles)
     stack.push_async_callback(files.aclose)
     return files

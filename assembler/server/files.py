@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Container, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
@@ -102,12 +102,13 @@ class FilesSource(Source):
     looked at every `poll_ms`: what a file has more is shown; one that says something else now, or
     that has pieces of an attempt, is opened anew for its readers. Without a search, one
     list reads at most `reading_bytes_max` of files that are new to it, and says of the others only
-    when they were written.
+    when they were written. `titles` are the types of events whose `title` is what a transcript is
+    called.
 
     Holds what was learned of each file, and nothing of what is in it.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - given by name
         self,
         paths: Iterable[str | os.PathLike[str]],
         definitions: Iterable[Definition | GroupDefinition],
@@ -116,6 +117,7 @@ class FilesSource(Source):
         files_max: int = 20_000,
         reading_bytes_max: int = 64 << 20,
         poll_ms: float = 1_000,
+        titles: Iterable[str] = (),
     ) -> None:
         self._paths = [Path(path) for path in paths]
         self._definitions = list(definitions)
@@ -125,6 +127,7 @@ class FilesSource(Source):
         self._known: dict[_File, tuple[Entry, ...]] = {}
         self._reading_bytes_max = reading_bytes_max
         self._poll = poll_ms / 1_000
+        self._titles = frozenset(titles)
         self._lister = ThreadPoolExecutor(1, "assembler-files")
         self._opener = ThreadPoolExecutor(1, "assembler-files")
 
@@ -185,7 +188,7 @@ class FilesSource(Source):
         try:
             with _naming(str(file.path), file.name):
                 for number, recording in enumerate(read_any(file.path), 1):
-                    entries.append(_entry(_called(file.name, number), recording))
+                    entries.append(_entry(_called(file.name, number), recording, self._titles))
         except AssemblerError as fault:
             name = _called(file.name, len(entries) + 1)
             entries.append(Entry(name, last_time=file.modified // 1_000_000, fault=str(fault)))
@@ -320,16 +323,21 @@ def _called(name: str, number: int) -> str:
     return name if number == 1 else f"{name}#{number}"
 
 
-def _entry(conversation: str, recording: Recording) -> Entry:
+def _entry(conversation: str, recording: Recording, titles: Container[str] = ()) -> Entry:
     """What a recording says about itself without being played. O(operations)."""
     last, seqs, times = 0, set(), []
+    given = None
     for operation in recording.operations:
         for event in _events(operation):
             last = event.get("seq", last + 1)
             seqs.add(last)
             if "time" in event:
                 times.append(event["time"])
+            if event.get("type") in titles:
+                given = _text(event.get("data", {}).get("title")) or given
     title = recording.header.get("title")
+    if given and (not title or title == conversation.rsplit("/", 1)[-1]):
+        title = given  # an importer knew only how the file is called
     return Entry(
         conversation,
         str(title) if title else None,
@@ -337,6 +345,10 @@ def _entry(conversation: str, recording: Recording) -> Entry:
         min(times, default=None),
         max(times, default=None),
     )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _events(operation: Operation) -> Sequence[Mapping[str, Any]]:
