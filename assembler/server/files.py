@@ -104,8 +104,8 @@ class FilesSource(Source):
     that has pieces of an attempt, is opened anew for its readers. One list reads at most
     `reading_bytes_max` of files that are new to it, or one file: without a search it says of the
     others only when they were written; with one it ends there, to be gone on with (`next`).
-    `titles`: what they are called by what stands in them; a recording's own title goes before its
-    first words.
+    `titles`: the types of events whose `title` is what a transcript is called (or `Titles`, which
+    also know the first words of one without); a recording's own title goes before them.
 
     Holds what was learned of each file, and nothing of what is in it.
     """
@@ -119,7 +119,7 @@ class FilesSource(Source):
         files_max: int = 20_000,
         reading_bytes_max: int = 8 << 20,
         poll_ms: float = 1_000,
-        titles: Titles | None = None,
+        titles: Iterable[str] | Titles = (),
     ) -> None:
         self._paths = [Path(path) for path in paths]
         self._definitions = list(definitions)
@@ -129,7 +129,7 @@ class FilesSource(Source):
         self._known: dict[_File, tuple[Entry, ...]] = {}
         self._reading_bytes_max = reading_bytes_max
         self._poll = poll_ms / 1_000
-        self._titles = titles or Titles()
+        self._titles = titles if isinstance(titles, Titles) else Titles(titles)
         self._lister = ThreadPoolExecutor(1, "assembler-files")
         self._opener = ThreadPoolExecutor(1, "assembler-files")
 
@@ -347,7 +347,7 @@ def _entry(conversation: str, recording: Recording, titles: Titles) -> Entry:
                 times.append(event["time"])
     return Entry(
         conversation,
-        titles.given(told) or _headed(conversation, recording) or titles.opened(told),
+        _headed(conversation, recording) or titles.given(told) or titles.opened(told),
         len(seqs),
         min(times, default=None),
         max(times, default=None),

@@ -66,12 +66,13 @@ function blocks(list) {
 
 // -- calls ------------------------------------------------------------------------------------
 
-function tool(data) {
+function tool(data, node) {
   const shown = data.row || {};
   const generic = shown.icon === "tool" || !shown.title;
   const stage = data.waiting ? "waiting" : data.stage === "preparing" ? "preparing" : data.outcome || "running";
   const said = row(shown.icon || "tool", generic ? data.name || shown.title : shown.title, summary(data, generic), stage, data, () => call(data));
   said.opens = shown.expandable !== false;
+  if (shown.icon === "agent") said.leads = node.id; // what a subagent does is called as its call
   said.lasted = data.finished && data.started ? data.finished - data.started : 0;
   if (data.stage === "preparing") said.peek = peek(data.arguments_text);
   else if (!data.outcome && data.output) said.peek = last(data.output);
@@ -140,7 +141,7 @@ function written(data) {
   const code = take(CODE);
   if (code !== undefined) parts.unshift({ is: "code", text: code, name: "" });
   if (parts.length && name) for (const each of ABOUT.slice(0, 3)) delete left[each];
-  if (Object.keys(left).length || !parts.length) parts.unshift({ is: "fields", value: left });
+  if (Object.keys(left).length || !parts.length) parts.push({ is: "fields", value: left });
   return parts;
 }
 
@@ -196,11 +197,16 @@ function step(data, node) {
 
 function tokens(usage) {
   if (!usage) return [];
-  const told = [["input_tokens", "in"], ["output_tokens", "out"]].filter(([name]) => typeof usage[name] === "number").map(([name, word]) => `${usage[name].toLocaleString("en")} ${word}`);
+  const told = [["input_tokens", "in"], ["output_tokens", "out"], ["cache_read_tokens", "from cache"], ["cache_write_tokens", "to cache"]].filter(([name, word]) => typeof usage[name] === "number" && (usage[name] || !word.endsWith("cache"))).map(([name, word]) => `${usage[name].toLocaleString("en")} ${word}`);
   return told.length ? [`tokens ${told.join(", ")}`] : [];
 }
 
-const seconds = (ms) => (ms < 1000 ? `${ms} ms` : `${(ms / 1000).toFixed(1)} s`);
+function seconds(ms) {
+  if (ms < 1000) return `${ms} ms`;
+  if (ms < 60_000) return `${(ms / 1000).toFixed(1)} s`;
+  const minutes = Math.floor(ms / 60_000);
+  return minutes < 60 ? `${minutes} min ${Math.floor((ms % 60_000) / 1000)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}
 
 function error(value) {
   if (!value) return "";

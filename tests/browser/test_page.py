@@ -387,6 +387,99 @@ def test_a_link_to_what_is_not_loaded_pages_for_it(open_page: Opening, tmp_path:
         row(page, "tool:c9.1").wait_for()
 
 
+def test_back_and_forward_go_between_conversations_and_views(open_page: Opening) -> None:
+    with in_files() as served:
+        page = open_page(served.url + "#/every-kind.jsonl")
+        row(page, "turn-tail:2").wait_for()
+        page.locator(".conversation", has_text="Three files").click()
+        row(page, "tool:c3").wait_for()
+        until(page, "assembler.state.moments")
+        page.keyboard.press("[")
+        travelled(page, 398)
+        page.keyboard.press("Escape")
+        page.keyboard.press("v")
+        row(page, "step:1.1").wait_for()
+        page.go_back()
+        row(page, "tool:c3").wait_for()
+        page.go_back()  # no step for the moment in between
+        row(page, "turn-tail:2").wait_for()
+        page.go_forward()
+        row(page, "tool:c3").wait_for()
+
+
+def test_what_failed_is_a_key_away(open_page: Opening) -> None:
+    with in_files() as served:
+        page = open_page(served.url + "#/every-kind.jsonl")
+        page.locator(".failures").wait_for()
+        count = int(page.locator(".failures").text_content().split()[0])
+        assert count >= 2
+        seen = []
+        for _ in range(count):
+            page.keyboard.press("x")
+            settled(page)
+            seen.append(page.evaluate("assembler.state.selected"))
+        assert len(set(seen)) == count
+        assert any(key.startswith("turn-error:") for key in seen)
+        page.locator(".failures").click()
+        assert page.evaluate("assembler.state.selected") == seen[0]
+
+
+def test_a_row_leads_to_the_conversation_that_is_called_as_it(
+    open_page: Opening, tmp_path: Path
+) -> None:
+    call = {**STEP, "call_id": "c1", "name": "Task", "arguments": '{"description": "look"}'}
+    lines = [appended("turn/start", turn=1), appended("step/start", **STEP)]
+    write(tmp_path / "main.jsonl", [*lines, appended("tool/call", **call)])
+    write(tmp_path / "other.jsonl", [spoken("m1", "inside")], title="c1")
+    with in_files(tmp_path) as served:
+        page = open_page(served.url + "#/main.jsonl/chat?node=tool%3Ac1")
+        page.get_by_role("button", name="Open its own conversation").click()
+        row(page, "user:m1").get_by_text("inside").wait_for()
+        page.go_back()
+        row(page, "tool:c1").wait_for()
+
+
+def test_output_has_the_colours_of_a_terminal_and_no_codes(
+    open_page: Opening, tmp_path: Path
+) -> None:
+    content = [{"type": "text", "text": "\x1b[1;31mbad\x1b[0m \x1b[38;5;31mplain\x1b[39m <b>"}]
+    call = {**STEP, "call_id": "c1", "name": "bash", "arguments": '{"command": "make"}'}
+    lines = [appended("turn/start", turn=1), appended("step/start", **STEP)]
+    lines.append(appended("tool/call", **call))
+    lines.append(appended("tool/result", **STEP, call_id="c1", content=content))
+    file = write(tmp_path / "colours.jsonl", lines)
+    with in_files(file) as served:
+        page = open_page(served.url + "#/colours.jsonl")
+        row(page, "tool:c1").locator("button.open").click()
+        output = row(page, "tool:c1").locator(".output pre")
+        assert output.text_content().strip() == "bad plain <b>"
+        assert output.locator(".bold.c1").text_content() == "bad"
+
+
+def test_all_rows_are_printed(open_page: Opening, tmp_path: Path) -> None:
+    file = write(tmp_path / "long.jsonl", conversation(60))
+    with in_files(file, page_events=1_000) as served:
+        page = open_page(served.url + "#/long.jsonl")
+        row(page, "turn-tail:60").wait_for()
+        assert row(page, "user:m1").count() == 0
+        page.emulate_media(media="print")
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        row(page, "user:m1").wait_for()
+        assert row(page, "turn-tail:60").count() == 1
+        assert page.evaluate("document.documentElement.scrollHeight") > 5_000
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        page.emulate_media(media="screen")
+        row(page, "user:m1").wait_for(state="detached")
+
+
+def test_a_conversation_beyond_the_list_has_its_title(open_page: Opening, tmp_path: Path) -> None:
+    for number in range(70):
+        write(tmp_path / f"c{number:02}.jsonl", [spoken("m1", "hello")], title=f"Number {number}")
+    with in_files(tmp_path) as served:
+        page = open_page(served.url + "#/c00.jsonl")
+        page.locator("h1", has_text="Number 0").wait_for()
+
+
 # -- people -------------------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -15,6 +16,7 @@ import pytest
 
 from assembler.server import FilesSource, create_app
 from definitions import catalog
+from definitions.catalog import TITLES
 from tests.server.support import Reader, inside, local, served
 
 ROOT = Path(__file__).parents[2]
@@ -297,3 +299,21 @@ def test_our_own_recordings_all_open_and_end_as_they_were_played() -> None:
             await asyncio.sleep(0)
 
     test()
+
+
+def test_a_transcript_is_called_as_it_says_and_a_recording_as_its_header(tmp_path: Path) -> None:
+    titled = {"op": "append", "event": {"type": "conversation/title", "data": {"title": "Bees"}}}
+    for name, title in (("a.jsonl", "a.jsonl"), ("b.jsonl", "Kept"), ("c.jsonl", "c.jsonl")):
+        lines = [{"recording": 1, "title": title}, *([titled] if name != "c.jsonl" else [])]
+        (tmp_path / name).write_text("".join(json.dumps(each) + "\n" for each in lines), "utf-8")
+
+    @inside
+    async def listed() -> None:
+        source = FilesSource([tmp_path], catalog(), titles=TITLES)
+        told = {
+            each.conversation: each.title for each in (await source.conversations()).conversations
+        }
+        assert told == {"a.jsonl": "Bees", "b.jsonl": "Kept", "c.jsonl": "c.jsonl"}
+        await source.aclose()
+
+    listed()

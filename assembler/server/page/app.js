@@ -4,7 +4,7 @@ import { Component, createRef, html, render } from "./vendor/preact.js";
 import { Detail } from "./detail.js";
 import { Icon } from "./icons.js";
 import { List } from "./list.js";
-import { plug, present, searchable } from "./present.js";
+import { isFailed, plug, present, searchable } from "./present.js";
 import { Row } from "./row.js";
 import * as server from "./source.js";
 import { SPEEDS, Timeline, pace } from "./timeline.js";
@@ -13,7 +13,7 @@ import { View } from "./view.js";
 
 const KEYS = [
   ["j, k", "next, previous row"], ["g, G", "first, last row"], ["Enter", "details of the row"], ["o, Space", "show more of the row, fold a group"],
-  ["/", "find in this conversation"], ["n, N", "next, previous place found"], ["c", "conversations"], ["v", "the other view"],
+  ["x, X", "next, previous failure"], ["/", "find in this conversation"], ["n, N", "next, previous place found"], ["c", "conversations"], ["v", "the other view"],
   ["[, ]", "one moment back, on"], ["{, }", "previous, next mark"], ["p", "play, pause"], ["s", "speed"], ["l", "now: leave the past"],
   ["f", "fold or open all groups"], ["t", "light, dark, as the system"], ["Esc", "close, leave"], ["?", "this help"],
 ];
@@ -41,16 +41,17 @@ class App extends Component {
       name: null, view: null, connected: "", model: null, version: 0,
       selected: null, opened: new Set(), folded: new Set(), detail: false, told: null, toldFault: "",
       moments: null, marks: [], blind: "", at: null, playing: false, speed: 1,
-      finding: "", hits: [], hit: 0, sidebar: false, help: false, theme: kept.get("theme", "auto"), status: "",
+      led: null, finding: "", hits: [], hit: 0, sidebar: false, help: false, theme: kept.get("theme", "auto"), status: "",
     };
     this.live = null; // the view as it is
     this.past = null; // the view at a moment
     this.pending = [];
     this.spoken = new Map();
+    this.others = new Map(); // what is known of conversations that are not in the list
     this.act = {
       select: (key) => this.select(key), open: (key) => this.openDetail(key), toggle: (key) => this.toggle(key),
       fold: (group) => this.fold(group), travel: (at) => this.travel(at), play: () => this.play(), faster: () => this.faster(),
-      mark: (by) => this.toMark(by), live: () => this.leavePast(), shut: () => this.shut(), copy: (key) => this.copy(key),
+      mark: (by) => this.toMark(by), live: () => this.leavePast(), lead: (name) => this.go(name, null), shut: () => this.shut(), copy: (key) => this.copy(key),
     };
   }
 
@@ -76,6 +77,7 @@ class App extends Component {
 
   address() {
     if (location.hash === this.written) return;
+    this.arriving = true; // what is written next stands for this address, and not behind it
     const [path, asked] = location.hash.replace(/^#\/?/, "").split("?");
     const [name, view] = path.split("/").map(decoded);
     const fields = new URLSearchParams(asked || "");
@@ -96,9 +98,13 @@ class App extends Component {
     if (selected && detail) fields.set("node", selected);
     if (at !== null) fields.set("at", at);
     const asked = String(fields);
-    this.written = `#/${encodeURIComponent(name)}/${encodeURIComponent(view)}${asked ? "?" + asked : ""}`;
-    if (location.hash !== this.written) history.replaceState(null, "", this.written);
-    const found = this.state.conversations.find((each) => each.conversation === name);
+    const path = `#/${encodeURIComponent(name)}/${encodeURIComponent(view)}`;
+    // Another conversation or view is a step to go back from; a moment or a row is none.
+    const further = this.written && !this.arriving && this.written.split("?")[0] !== path;
+    this.arriving = false;
+    this.written = path + (asked ? "?" + asked : "");
+    if (location.hash !== this.written) history[further ? "pushState" : "replaceState"](null, "", this.written);
+    const found = this.about(name);
     document.title = line(found?.title || name, 80);
   }
 
@@ -120,6 +126,20 @@ class App extends Component {
     } catch (fault) {
       if (asked === this.asked) this.setState({ fault: fault.message, listed: true });
     }
+  }
+
+  // What is known of a conversation; of one that is not in the list it is asked for once.
+  about(name) {
+    const found = this.state.conversations.find((each) => each.conversation === name);
+    if (found || !this.state.listed) return found;
+    if (!this.others.has(name)) {
+      this.others.set(name, null);
+      server.conversations(name).then(({ conversations }) => {
+        this.others.set(name, conversations.find((each) => each.conversation === name) ?? null);
+        this.setState({}, () => this.write());
+      }, () => {});
+    }
+    return this.others.get(name);
   }
 
   seek = (event) => {
@@ -158,7 +178,7 @@ class App extends Component {
     this.rowsOf = null;
     if (!same) this.foldings = new Set(kept.get(`folded.${name}`, []));
     this.setState({
-      name, view, connected: "opening", fault: "", selected: node, detail: !!node && window.innerWidth > 900, told: null, at: null, playing: false,
+      name, view, connected: "opening", fault: "", selected: node, detail: !!node && window.innerWidth > 900, told: null, led: null, at: null, playing: false,
       sidebar: false, hits: [], finding: "", opened: new Set(),
       ...(same ? {} : { moments: null, marks: [], blind: "", folded: this.foldings }),
     });
@@ -356,7 +376,12 @@ class App extends Component {
     if (!key) return;
     const group = this.model().groups.get(key);
     if (group) return this.fold(group);
-    this.setState({ selected: key, detail: true }, () => { this.look(); this.write(); });
+    this.setState({ selected: key, detail: true }, () => { this.look(); this.write(); this.inSight(key); });
+  }
+
+  // The rows become narrower beside the details, and higher: what is looked at stays in sight.
+  inSight(key) {
+    requestAnimationFrame(() => requestAnimationFrame(() => key === this.state.selected && this.list.current?.show(key)));
   }
 
   shut() {
@@ -378,9 +403,20 @@ class App extends Component {
     try {
       const told = await server.behind(name, view, selected, at);
       if (asked === this.looked) this.setState({ told, toldAt: at, toldFault: "" });
+      await this.leads(selected);
     } catch (fault) {
       if (asked === this.looked) this.setState({ told: null, toldFault: fault.status === 404 ? "" : fault.message });
     }
+  }
+
+  // The conversation that a row leads to, where there is one: it is called as the row's `leads`.
+  async leads(key) {
+    const node = this.model()?.nodes.get(key);
+    const called = node && present(node).leads;
+    if (!called || this.state.led?.key === key) return;
+    const { conversations } = await server.conversations(called);
+    const found = conversations.find((each) => each.title === called && !each.fault && each.conversation !== this.state.name);
+    if (found) this.setState({ led: { key, conversation: found.conversation, events: found.events } });
   }
 
   lookSoon() {
@@ -495,7 +531,12 @@ class App extends Component {
     const finding = event.target.value;
     const wanted = finding.trim().toLowerCase();
     const model = this.model();
-    const hits = wanted && model ? model.order.filter((key) => searchable(model.nodes.get(key)).includes(wanted)) : [];
+    // Who types on looks for less: only what was found can still be.
+    const sought = this.sought;
+    const among = sought?.wanted && wanted.startsWith(sought.wanted) && sought.model === model && sought.revision === model.revision
+      ? sought.hits : model?.order;
+    const hits = wanted && model ? among.filter((key) => searchable(model.nodes.get(key)).includes(wanted)) : [];
+    this.sought = { wanted, hits, model, revision: model?.revision };
     this.hitting = new Set(hits);
     this.setState({ finding, hits, hit: hits.length - 1 });
     // Who types on is not held up by what is shown of it.
@@ -513,6 +554,45 @@ class App extends Component {
     const group = this.rowsOf.inside.get(key);
     if (group && this.isFolded(group)) this.fold(group, false);
     this.setState({ hit: next, selected: key }, () => this.list.current?.show(key, true));
+  }
+
+  // -- what failed -------------------------------------------------------------------------------
+
+  // The keys of what failed, in order. A Node is looked at once: it is never changed in place.
+  failed() {
+    const model = this.model();
+    const now = this.failedOf;
+    if (now && now.model === model && now.revision === model.revision) return now.keys;
+    const keys = model.order.filter((key) => isFailed(model.nodes.get(key)));
+    this.failedOf = { model, revision: model.revision, keys };
+    return keys;
+  }
+
+  // They are counted when there is time: rows come first.
+  countFailed() {
+    if (this.counting || !window.requestIdleCallback) return;
+    this.counting = requestIdleCallback(() => {
+      this.counting = 0;
+      const model = this.model(), before = this.failedOf;
+      if (!model || (before?.model === model && before.revision === model.revision)) return;
+      const count = this.failed().length;
+      if (before?.model !== model || before.keys.length !== count) this.setState({});
+    }, { timeout: 1000 });
+  }
+
+  toFailed(by) {
+    const keys = this.failed();
+    if (!keys.length) return this.say("nothing failed in what is loaded");
+    const { order } = this.model();
+    const places = new Map(order.map((key, at) => [key, at]));
+    const now = places.get(this.state.selected) ?? (by > 0 ? -1 : order.length);
+    const found = by > 0 ? keys.find((key) => places.get(key) > now) ?? keys[0] : keys.findLast((key) => places.get(key) < now) ?? keys.at(-1);
+    this.rows();
+    const group = this.rowsOf.inside.get(found);
+    if (group && this.isFolded(group)) this.fold(group, false);
+    this.select(found);
+    this.setState({}, () => { this.list.current?.show(found, true); this.focusRow(found); });
+    this.say(`failure ${keys.indexOf(found) + 1} of ${keys.length}`);
   }
 
   // -- saying ------------------------------------------------------------------------------------
@@ -568,6 +648,7 @@ class App extends Component {
     G: () => { const rows = this.rows(); if (rows.length) { this.list.current?.toEnd(); this.select(rows.at(-1).key, { focus: true }); } },
     Enter: () => this.openDetail(), o: () => this.more1(), " ": () => this.more1(),
     "/": () => { this.find.current?.focus(); this.find.current?.select(); }, n: () => this.toHit(1), N: () => this.toHit(-1),
+    x: () => this.toFailed(1), X: () => this.toFailed(-1),
     c: () => this.setState({ sidebar: true }, () => this.searching.current?.focus()),
     v: () => { const { views, view, name } = this.state; if (name) this.go(name, views[(views.indexOf(view) + 1) % views.length]); },
     "[": () => this.nudge(-1), "]": () => this.nudge(1), "{": () => this.toMark(-1), "}": () => this.toMark(1),
@@ -625,6 +706,7 @@ class App extends Component {
     const { at, name, view, selected, detail } = this.state;
     if (at !== before.at || name !== before.name || view !== before.view || detail !== before.detail) this.write();
     if (name !== before.name) document.querySelector(".conversation[aria-current]")?.scrollIntoView({ block: "nearest" });
+    this.countFailed();
     if (this.state.help && !before.help) {
       this.helped = document.activeElement;
       document.querySelector(".help")?.focus();
@@ -640,12 +722,12 @@ class App extends Component {
       <main class="main">
         ${state.name ? this.header(state, model) : null}
         ${state.name ? this.body(state, model) : html`<div class="nothing"><h1 class="hidden">Conversations</h1>
-          <p>${state.listed ? "Choose a conversation." : "…"}</p><p class="none">Press <kbd>?</kbd> for the keys.</p></div>`}
+          ${this.nothing(state)}</div>`}
         ${state.name && state.moments && state.moments.length > 1 ? html`<${Timeline} moments=${state.moments} marks=${state.marks} at=${state.at}
           speed=${state.speed} playing=${state.playing} theme=${state.theme} act=${this.act} />` : null}
         ${state.blind ? html`<p class="blind">No timeline. ${line(state.blind, 200)}</p>` : null}
       </main>
-      ${detail ? html`<${Detail} node=${node} told=${state.told?.key === node.key ? state.told : null} fault=${state.toldFault} stale=${state.toldAt !== state.at} at=${state.at} act=${this.act} />` : null}
+      ${detail ? html`<${Detail} node=${node} told=${state.told?.key === node.key ? state.told : null} fault=${state.toldFault} led=${state.led?.key === node.key ? state.led : null} stale=${state.toldAt !== state.at} at=${state.at} act=${this.act} />` : null}
       ${state.help ? this.help() : null}
       <div class="hidden" role="status" aria-live="polite">${state.status}</div>
       ${state.toast ? html`<div class="toast" aria-hidden="true">${line(state.toast, 200)}</div>` : null}
@@ -664,10 +746,10 @@ class App extends Component {
           <span class="name" dir="auto">${line(each.title || each.conversation, 120)}</span>
           <span class="about">${each.live ? html`<span class="stage is-busy"><i></i>live</span>` : null}
             ${each.fault ? html`<span class="fault" dir="auto">${line(each.fault.replace(`${each.conversation}:`, ""), 160)}</span>`
-              : html`<bdi class="file">${line(beside(each), 60)}</bdi>
-                <span>${each.events ?? "?"} events</span><span class="ago">${ago(each.last_time)}</span>`}</span>
+              : html`${beside(each) && html`<bdi class="file">${line(beside(each), 60)}</bdi>`}
+                ${each.events === null ? null : html`<span>${each.events === 1 ? "1 event" : `${each.events} events`}</span>`}<span class="ago">${ago(each.last_time)}</span>`}</span>
         </button></li>`)}
-        ${state.listed && !state.conversations.length ? html`<li class="nothing-found">${state.search ? "Nothing found." : state.fault || "No conversation here."}</li>` : null}
+        ${state.listed && !state.conversations.length ? html`<li class="nothing-found">${state.search ? "Nothing found." : state.fault || "No conversation here yet. Recordings and transcripts that are put here come into the list by themselves."}</li>` : null}
         ${state.next ? html`<li><button class="further" onClick=${() => this.further()}>more</button></li>` : null}
       </ul></nav>
       <button class="veil" tabindex="-1" aria-label="close the list" onClick=${() => this.setState({ sidebar: false })}></button>`;
@@ -685,12 +767,15 @@ class App extends Component {
   };
 
   header(state, model) {
-    const found = state.conversations.find((each) => each.conversation === state.name);
+    const found = this.about(state.name);
     const more = state.at === null && model?.window?.has_more;
+    const failed = model && this.failedOf?.model === model ? this.failedOf.keys.length : 0;
     return html`<header class="top">
       <button class="plain menu" onClick=${() => this.setState({ sidebar: !state.sidebar })} aria-label="conversations" title="conversations  c"><${Icon} name="menu" /></button>
       <h1 dir="auto">${line(found?.title || state.name, 120)}</h1>
       ${this.liveness(state, model)}
+      ${failed ? html`<button class="badge lost failures" onClick=${() => this.toFailed(1)} title="next failure  x"
+        aria-label=${`${failed} failed, go to the next`}>${failed}${more ? "+" : ""} failed</button>` : null}
       <span class="space"></span>
       ${state.views.length > 1 && html`<div class="views" role="group" aria-label="view">${state.views.map((view) => html`<button key=${view}
         aria-pressed=${String(view === state.view)} onClick=${() => this.go(state.name, view)}>${view}</button>`)}</div>`}
@@ -710,7 +795,7 @@ class App extends Component {
 
   body(state, model) {
     if (state.connected === "gone") return html`<div class="nothing"><p>This conversation cannot be shown.</p><p class="none" dir="auto">${line(state.fault, 300)}</p></div>`;
-    if (!model) return html`<div class="nothing"><p class="none">…</p></div>`;
+    if (!model) return html`<div class="nothing"><p class="none">Loading…</p></div>`;
     const rows = this.rows();
     if (!rows.length) return html`<div class="nothing"><p class="none">${state.at === null ? "Nothing to show yet." : "Nothing was shown yet."}</p></div>`;
     const hitting = state.finding ? this.hitting : null;
@@ -719,6 +804,14 @@ class App extends Component {
         folded=${folded} depth=${depth} position=${at + 1} total=${rows.length} selected=${key === state.selected}
         current=${key === state.selected && state.detail} opened=${state.opened.has(key)} hit=${hitting?.has(key)} act=${this.act} />`} />`;
     return html`<div class="transcript">${model.window?.has_more && state.at === null ? html`<div class="older" aria-hidden="true"></div>` : null}${list}</div>`;
+  }
+
+  // What stands there while no conversation does.
+  nothing(state) {
+    if (!state.listed) return html`<p class="none">Looking for conversations…</p>`;
+    if (state.fault) return html`<p>The server does not answer.</p><p class="none" dir="auto">${line(state.fault, 300)}</p>`;
+    if (!state.conversations.length && !state.search) return html`<p class="none">Nothing to show yet.</p>`;
+    return html`<p>Choose a conversation.</p><p class="none by-key">Press <kbd>?</kbd> for the keys.</p>`;
   }
 
   help() {

@@ -15,7 +15,7 @@ export class Detail extends Component {
     this.state = { tab: "content" };
   }
 
-  render({ node, told, fault, stale, act }, { tab }) {
+  render({ node, told, fault, led, stale, act }, { tab }) {
     const said = present(node);
     const tabs = told ? TABS : ["content", "json"];
     const shown = tabs.includes(tab) ? tab : "content";
@@ -34,6 +34,8 @@ export class Detail extends Component {
       <div class="panel" id="panel" role="tabpanel" aria-labelledby=${`tab-${shown}`} tabindex="0">
         ${told?.anomalies?.map((odd) => html`<p class="odd"><${Icon} name="alert" /> ${odd.kind} <button class="link" onClick=${() => act.travel(odd.moment)}>moment ${odd.moment}</button></p>`)}
         ${fault && html`<p class="note">${fault}</p>`}
+        ${led && shown === "content" && html`<button class="lead-on" onClick=${() => act.lead(led.conversation)}><${Icon} name="right" />
+          <span>Open its own conversation</span>${led.events ? html`<small>${led.events} events</small>` : null}</button>`}
         ${this[`of_${shown}`](node, said, told)}
       </div>
     </aside>`;
@@ -48,7 +50,9 @@ export class Detail extends Component {
   }
 
   of_content(node, said) {
-    return html`${said.summary && said.layout !== "said" && html`<p class="lead" dir="auto">${said.summary}</p>`}<${Parts} parts=${said.parts()} />`;
+    // What a part says in full needs no line above it.
+    const again = said.parts().some((part) => part.text && line(part.text) === said.summary);
+    return html`${said.summary && !again && said.layout !== "said" && html`<p class="lead" dir="auto">${said.summary}</p>`}<${Parts} parts=${said.parts()} />`;
   }
 
   of_changes(node, said, told) {

@@ -5,6 +5,7 @@ import { Component, createRef, html } from "./vendor/preact.js";
 
 const OVER = 500; // pixels that are drawn above and below what is in sight, once that is drawn
 const AT_END = 30;
+const PRINTED_MAX = 2000; // rows; of more, those around what is in sight
 
 export class List extends Component {
   constructor(props) {
@@ -27,6 +28,8 @@ export class List extends Component {
   componentDidMount() {
     this.props.held.current = this;
     this.resized.observe(this.scroller.current);
+    window.addEventListener("beforeprint", this.print);
+    window.addEventListener("afterprint", this.print);
     this.measure();
     requestAnimationFrame(() => setTimeout(() => { this.over = OVER; this.forceUpdate(); }));
   }
@@ -34,6 +37,8 @@ export class List extends Component {
   componentWillUnmount() {
     if (this.props.held.current === this) this.props.held.current = null;
     this.resized.disconnect();
+    window.removeEventListener("beforeprint", this.print);
+    window.removeEventListener("afterprint", this.print);
   }
 
   componentDidUpdate() {
@@ -136,7 +141,16 @@ export class List extends Component {
     setTimeout(() => (this.again = 0), 50);
   }
 
+  print = (event) => {
+    this.printing = event.type === "beforeprint";
+    this.forceUpdate();
+  };
+
   range() {
+    if (this.printing) {
+      const from = Math.max(0, Math.min(this.find(this.top) - PRINTED_MAX / 2, this.rows.length - PRINTED_MAX));
+      return [from, Math.min(this.rows.length, from + PRINTED_MAX)];
+    }
     const start = this.find(Math.max(0, this.top - this.over));
     const end = Math.min(this.rows.length, this.find(this.top + this.tall + this.over) + 1);
     return [start, end];

@@ -3,7 +3,7 @@
 //   {is: "change", before, after, name}   {is: "written", text, name}   {is: "fields", value}
 
 import { Component, html, useState } from "./vendor/preact.js";
-import { chunked, differences, fenced, line, patched, seam, size, visible } from "./text.js";
+import { chunked, differences, fenced, line, patched, seam, size, styled, unstyled, visible } from "./text.js";
 
 const INLINE_MAX = 8000;
 const OUTPUT_MAX = 4000;
@@ -28,7 +28,7 @@ class Part extends Component {
       case "written": return html`<${Written} text=${part.text} name=${part.name} />`;
       case "change": return html`<${Change} before=${part.before} after=${part.after} name=${part.name} />`;
       case "output": return html`<${Output} text=${part.text} name=${part.name} />`;
-      case "error": return html`<pre class="part error" dir="auto">${visible(cut(part.text, OUTPUT_MAX))}</pre>`;
+      case "error": return html`<pre class="part error" dir="auto">${visible(unstyled(cut(part.text, OUTPUT_MAX)))}</pre>`;
       case "note": return html`<p class="part note" dir="auto">${visible(cut(part.text, 600))}</p>`;
       default: return html`<${Fields} value=${part.value} />`;
     }
@@ -99,8 +99,10 @@ function Output({ text, name }) {
   const lines = patched(text);
   if (lines) return html`<${Lines} lines=${lines} name=${name} />`;
   return html`<figure class="part output">${name && html`<figcaption>${line(name, 120)}</figcaption>`}
-    <pre tabindex="0" dir="auto"><${Long} text=${visible(text)} most=${OUTPUT_MAX} wrap=${(piece, key) => html`<span key=${key}>${piece}</span>`} /></pre></figure>`;
+    <pre tabindex="0" dir="auto"><${Long} text=${text} most=${OUTPUT_MAX} wrap=${(piece, key) => html`<span key=${key}>${styled(piece).map(shaded)}</span>`} /></pre></figure>`;
 }
+
+const shaded = ({ text, style }, at) => (style ? html`<span key=${at} class=${style}>${visible(text)}</span>` : visible(text));
 
 function Written({ text, name }) {
   const looked = text.length > 60_000 ? text.slice(0, 60_000) : text;

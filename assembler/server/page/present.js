@@ -6,6 +6,7 @@
 //   who, tone   of what is said: whose it is, and "own", "other" or "aside"
 //   icon, title, summary, stage   of a row; the stage is one short word
 //   peek     what is being written right now, its end alone
+//   leads    the title of a conversation of its own that it leads to
 //   parts()  what there is to read, when it is opened: see `parts.js`
 
 import { line } from "./text.js";
@@ -81,6 +82,11 @@ const tones = new Map(Object.entries(TONES).flatMap(([tone, words]) => words.map
 
 export function tone(stage) {
   return tones.get(stage) || "none";
+}
+
+export function isFailed(node) {
+  const found = present(node);
+  return found.layout !== "tail" && tone(found.stage) === "bad";
 }
 
 // All that can be found in a Node, in small letters. Long texts are searched in their beginning.

@@ -4,7 +4,7 @@ import { Component, html } from "./vendor/preact.js";
 import { Icon } from "./icons.js";
 import { Parts } from "./parts.js";
 import { present, tone } from "./present.js";
-import { duration, line, visible } from "./text.js";
+import { duration, line, unstyled, visible } from "./text.js";
 
 export class Row extends Component {
   shouldComponentUpdate(next) {
@@ -66,8 +66,8 @@ const LAYOUTS = {
         <${Stage} stage=${said.stage} />
         ${can ? opens(said, node, opened, act) : html`<span class="open"></span>`}
       </div>
-      ${said.peek && !opened && html`<pre class="peek" aria-hidden="true" dir="auto">${visible(said.peek)}</pre>`}
-      ${said.why && !opened && html`<p class="why" dir="auto">${line(said.why, 300)}</p>`}
+      ${said.peek && !opened && html`<pre class="peek" aria-hidden="true" dir="auto">${visible(unstyled(said.peek))}</pre>`}
+      ${said.why && !opened && html`<p class="why" dir="auto">${line(unstyled(said.why), 300)}</p>`}
       ${opened && can && html`<div class="body"><${Parts} parts=${said.parts()} /></div>`}`;
   },
   tail(_, said) {

@@ -17,6 +17,34 @@ function pictured(control) {
   return `\u27e8${code.toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
 }
 
+// Colours that a terminal would show: `31` and the like. What else a terminal does stays visible.
+const STYLES = /\u001b\[([0-9;]*)m/;
+const STYLES_ALL = new RegExp(STYLES.source, "g");
+
+export function unstyled(text) {
+  return text.includes("\u001b[") ? text.replace(STYLES_ALL, "") : text;
+}
+
+// A text as pieces of one colour each: [{text, style}]; `style` is null, or names: "bold c1".
+export function styled(text) {
+  if (!text.includes("\u001b[")) return [{ text, style: null }];
+  let bold = false, colour = "";
+  return text.split(STYLES).map((piece, at) => {
+    if (at % 2 === 0) return { text: piece, style: [bold && "bold", colour].filter(Boolean).join(" ") || null };
+    const codes = piece.split(";").map(Number);
+    for (let i = 0; i < codes.length; i++) {
+      const code = codes[i];
+      if (code === 0) { bold = false; colour = ""; }
+      else if (code === 1) bold = true;
+      else if (code === 22) bold = false;
+      else if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) colour = `c${code % 10}`;
+      else if (code === 39) colour = "";
+      else if (code === 38 || code === 48) i += codes[i + 1] === 5 ? 2 : 4; // a colour of many: none of ours
+    }
+    return null;
+  }).filter((each) => each && each.text);
+}
+
 // Where a text may be cut without breaking a character in two.
 export function seam(text, at) {
   if (at <= 0 || at >= text.length) return Math.max(0, Math.min(at, text.length));
