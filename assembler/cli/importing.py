@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
         "it into a store as a conversation. NAME says which format it has; left out, its content "
         "says so. A folder is imported with all that is in it, again and again: what was imported "
         f"before is there once. Formats: {', '.join(known) or 'none is installed'}.",
-        epilog="example: assembler import ~/sessions --store chat.db",
+        epilog="example: assembler import ~/.claude/projects ~/.codex/sessions --store chat.db",
     )
     parser.add_argument(
         "paths",
@@ -53,7 +53,12 @@ def add(commands: Any) -> None:
         help="the file to write, whole or not at all; of several transcripts, the folder "
         "(default: standard output)",
     )
-    to.add_argument("--store", metavar="FILE", help="the SQLite store to put conversations into")
+    to.add_argument(
+        "--store",
+        metavar="FILE",
+        help="the SQLite store to put conversations into; what is "
+        "not finished in a transcript yet goes there with the next import",
+    )
     parser.set_defaults(run=run)
 
 

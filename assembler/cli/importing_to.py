@@ -226,5 +226,10 @@ def _counts(told: Sequence[Told]) -> str:
 
 
 def into_store(path: str) -> Output:
-    """The SQLite store in the file `path`, made when it is not there."""
-    return _IntoStore(SQLiteStore(path, synchronous="normal").sync, path)
+    """The SQLite store in the file `path`, made when it is not there.
+
+    `StoreError`, before anything is read, when the file cannot be one.
+    """
+    store = SQLiteStore(path, synchronous="normal").sync
+    store.conversations(limit=1)  # it opens the file: what is wrong with it is said once
+    return _IntoStore(store, path)
