@@ -37,7 +37,7 @@ def add(commands: Any) -> None:
         "it into a store as a conversation. NAME says which format it has; left out, its content "
         "says so. A folder is imported with all that is in it, again and again: what was imported "
         f"before is there once. Formats: {', '.join(known) or 'none is installed'}.",
-        epilog="example: assembler import ~/.claude/projects ~/.codex/sessions --store chat.db",
+        epilog="example: assembler import ~/sessions --store chat.db && assembler serve chat.db",
     )
     parser.add_argument(
         "paths",
