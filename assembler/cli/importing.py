@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
         "it into a store as a conversation. NAME says which format it has; left out, its content "
         "says so. A folder is imported with all that is in it, again and again: what was imported "
         f"before is there once. Formats: {', '.join(known) or 'none is installed'}.",
-        epilog="example: assembler import ~/sessions --store chat.db",
+        epilog="example: assembler import ~/sessions --store chat.db && assembler serve chat.db",
     )
     parser.add_argument(
         "paths",
@@ -65,7 +65,8 @@ def add(commands: Any) -> None:
     to.add_argument(
         "--store",
         metavar="STORE",
-        help="the store to put conversations into: a SQLite file, or postgresql://…",
+        help="the store to put conversations into: a SQLite file, or postgresql://…; "
+        "what is not finished in a transcript yet goes there with the next import",
     )
     add_schema(parser)
     parser.set_defaults(run=run)

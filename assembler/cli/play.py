@@ -56,6 +56,9 @@ _WAIT_SECONDS_MAX = 60.0
 _LATE_SECONDS_MAX = 0.5
 """Who is later than this was stopped, and does not hurry to make up for it."""
 _BAR_COLUMNS = 30
+_HOUR_MS = 3_600_000
+_EPOCH_MS = 100_000_000_000
+"""Later times count from 1970; smaller ones before them are of events whose time nobody knows."""
 _ABOUT_LINES_MIN = 10
 """A screen of fewer lines has better use for one than what the recording is about."""
 
@@ -191,9 +194,11 @@ class _Shows:
         raise NotImplementedError
 
     def since(self) -> int:
-        """Milliseconds from the first thing that happened to the newest one so far."""
-        now = self.playing.time or 0
-        if self._began is None:
+        """Milliseconds from the first thing whose time is known to the newest one so far."""
+        now = self.playing.time
+        if now is None:
+            return 0
+        if self._began is None or self._began < _EPOCH_MS < now:
             self._began = self._now = now
         self._now = max(self._now, now)
         return self._now - self._began
@@ -277,7 +282,7 @@ class _Log(_Shows):
     def _say(self, sign: str, row: Row) -> None:
         self._told[row.key] = row
         self._growing.pop(row.key, None)
-        when = f"{self.since() / 1_000:>9.3f} {sign} "
+        when = f"{_clock(self.since()):>9} {sign} "
         said = line(row, self._style, max(0, self._columns - len(when)))
         say(clip(when + said, self._columns))
 
@@ -352,6 +357,14 @@ class _Live(_Shows):
         bar = f"{'█' * full}{'░' * (cells - full)} {self.share:>4.0%}"
         told = f"{bar}  {seconds // 60}:{seconds % 60:02}  speed {self._speed:g}"
         return self._style(cut(told, columns), "dim")
+
+
+def _clock(since: int) -> str:
+    """Seconds, to the millisecond; from an hour on, as on a clock."""
+    if since < _HOUR_MS:
+        return f"{since / 1_000:.3f}"
+    minutes, seconds = divmod(since // 1_000, 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
 def _about(playing: Run) -> str:

@@ -58,7 +58,8 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--token",
         default=os.environ.get(_TOKEN),
-        help=f"what whoever asks must know (default: ${_TOKEN}, which no list of processes shows)",
+        help=f"what whoever asks must know (default: ${_TOKEN}, which no list of processes shows); "
+        "a browser says it once, with ?token=TOKEN behind the address",
     )
     add_view(parser)
     add_catalog(parser)

@@ -40,6 +40,7 @@ _FIRST_LINE = 'a first line {"recording": 1, …}'
 # An operation holds an event, which holds its data: so much deeper may a line be than a value.
 _LINE_DEPTH_MAX = DEPTH_MAX + 5
 _BLOCK = 50
+_DATABASE = b"SQLite format 3\0"
 
 # What each field holds; a `?` behind it: the field may be left out.
 _FIELDS: Mapping[str, Mapping[str, str]] = {
@@ -172,6 +173,9 @@ def _parsed(line: bytes, place: Place) -> Fields:
         if "truncated" in str(fault) and not line.endswith(b"\n"):
             said = f"only its beginning: {_quoted(line)}"
             raise unexpected(place, "line", "JSON", said) from None
+        if line.startswith(_DATABASE):
+            got = "a database (assembler serve shows it)"
+            raise unexpected(place, "file", "a recording or a transcript", got) from None
         raise _at(place, f"{fault}; the line is {_quoted(line)}") from None
     raise unexpected(place, "line", "an object", short(fields))
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import termios
@@ -528,6 +529,28 @@ def test_play_does_not_go_back_in_time_for_older_pages(ask: Asked) -> None:
     times = [float(line.split()[0]) for line in log]
     assert len(times) > 5
     assert times == sorted(times)
+
+
+def test_play_counts_from_the_first_time_that_is_known(
+    ask: Asked, file: Callable[..., Path]
+) -> None:
+    began = 1_700_000_000_000
+    lines: list[dict[str, Any]] = [message(seq) for seq in (1, 2, 3, 4)]
+    for said, time_ in zip(lines[1:], (began, began + 1_500, began + 3_725_000), strict=True):
+        said["event"]["time"] = time_
+    _, out, _ = ask("play", file(HEADER, *lines))
+    told = [line.split()[0] for line in out.splitlines() if line[10:12] == "+ "]
+    assert told == ["0.000", "0.000", "1.500", "1:02:05"]
+
+
+@pytest.mark.parametrize("command", ["play", "check", "state", "verify"])
+def test_a_database_is_no_recording(ask: Asked, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "chat.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE notes (id)")
+    status, _, err = ask(command, path)
+    assert (status, err.count("\n")) == (2, 1)
+    assert err.endswith("got a database (assembler serve shows it)\n")
 
 
 @pytest.mark.parametrize("speed", ["0", "-0.0", "-1", "nan", "inf", "1e999", "x", ""])

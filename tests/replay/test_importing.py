@@ -233,6 +233,16 @@ def test_what_was_imported_before_is_there_once(
     assert said(store) == {**wanted, "one": ["hello", "again", "more"]}
 
 
+def test_what_is_no_store_is_said_once(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = tmp_path / "notes.txt"
+    store.write_text("no database\n" * 100)
+    status, out, err = ask(capsys, "import", home, "--store", store)
+    assert (status, out, err) == (2, "", f"{store}: file is not a database\n")
+    assert store.read_text() == "no database\n" * 100
+
+
 def test_more_than_a_batch_is_stored_in_order(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

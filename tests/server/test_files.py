@@ -313,7 +313,7 @@ def test_a_transcript_is_called_as_it_says_and_a_recording_as_its_header(tmp_pat
         told = {
             each.conversation: each.title for each in (await source.conversations()).conversations
         }
-        assert told == {"a.jsonl": "Bees", "b.jsonl": "Kept", "c.jsonl": "c.jsonl"}
+        assert told == {"a.jsonl": "Bees", "b.jsonl": "Kept", "c.jsonl": None}
         await source.aclose()
 
     listed()

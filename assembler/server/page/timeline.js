@@ -7,6 +7,15 @@ import { duration, line } from "./text.js";
 export const SPEEDS = [1, 2, 4, 8, 16, 32];
 const PAUSE_MAX = 1500; // nobody waits longer for the next thing to happen
 
+// Later times count from 1970; smaller ones before them are of events whose time nobody knows.
+const EPOCH = 1e11;
+
+// Milliseconds since the first moment whose time is known.
+function sinceBegun(moments, time) {
+  if (time === null || time === undefined) return 0;
+  return time - moments.find((each) => each.time !== null && (each.time < EPOCH) === (time < EPOCH)).time;
+}
+
 // When each moment is due, in milliseconds of playing at speed 1.
 export function pace(moments) {
   const due = new Float64Array(moments.length);
@@ -119,9 +128,7 @@ export class Timeline extends Component {
     const last = moments.length - 1;
     const now = at ?? last;
     const moment = moments[now] || {};
-    // What nobody gave a time has the time 0.
-    const begun = moments.find((each) => each.time)?.time ?? 0;
-    const since = moment.time ? moment.time - begun : 0;
+    const since = sinceBegun(moments, moment.time);
     const words = moment.op === "begin" ? "the beginning" : [moment.op === moment.type ? "" : moment.op, moment.type].filter(Boolean).join(" ");
     const said = `moment ${now} of ${last}, ${words}${moment.marks?.length ? `, ${moment.marks.join(", ")}` : ""}`;
     return html`<section class=${"timeline" + (at === null ? " live" : "")} aria-label="timeline">
