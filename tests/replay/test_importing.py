@@ -201,8 +201,8 @@ def test_one_bad_file_does_not_keep_the_others_out(
 def test_two_files_of_one_name_are_not_made_one_conversation(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    first = write(tmp_path / "mine" / "log.jsonl", {"said": "a"})
-    other = write(tmp_path / "yours" / "log.jsonl", {"said": "b"})
+    first = write(tmp_path / "in" / "mine" / "log.jsonl", {"said": "a"})
+    other = write(tmp_path / "in" / "yours" / "log.jsonl", {"said": "b"})
     store, folder = tmp_path / "chat.db", tmp_path / "out"
     for where in (("--store", store), ("-o", folder)):
         status, _, err = ask(capsys, "import", first, other, first, *where)
@@ -210,7 +210,7 @@ def test_two_files_of_one_name_are_not_made_one_conversation(
         assert err.startswith(f"{other}: name: expected another than that of {first}, got 'log'")
     assert said(store) == {"log": ["a"]}
     assert [path.name for path in folder.iterdir()] == ["log.recording.jsonl"]
-    assert ask(capsys, "import", tmp_path, "--store", tmp_path / "all.db")[0] == 0
+    assert ask(capsys, "import", tmp_path / "in", "--store", tmp_path / "all.db")[0] == 0
     assert said(tmp_path / "all.db") == {"mine/log": ["a"], "yours/log": ["b"]}
 
 
