@@ -346,6 +346,7 @@ def test_the_timeline_can_be_dragged_and_moved_by_keys(open_page: Opening) -> No
 def test_a_link_leads_to_a_node_at_a_moment(open_page: Opening) -> None:
     with in_files() as served:
         page = open_page(served.url + "#/parallel-writes.jsonl/chat?node=tool%3Ac3&at=300")
+        travelled(page, 300)
         detail = page.locator("aside.detail")
         detail.locator(".stage", has_text="preparing").wait_for()
         page.locator("aside.detail:not(.stale)").wait_for()
