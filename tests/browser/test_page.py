@@ -359,6 +359,19 @@ def test_a_link_leads_to_a_node_at_a_moment(open_page: Opening) -> None:
         detail.locator(".stage", has_text="preparing").wait_for()
 
 
+def test_time_is_counted_from_when_it_is_known(open_page: Opening, tmp_path: Path) -> None:
+    began = 1_700_000_000_000
+    events = [
+        {"seq": seq, "type": "note", "data": {}, **({"time": time} if time else {})}
+        for seq, time in enumerate((None, began, began + 61_000), 1)
+    ]
+    lines = [{"op": "append", "event": event} for event in events]
+    file = write(tmp_path / "late.jsonl", lines)
+    with in_files(file) as served:
+        page = open_page(served.url + "#/late.jsonl/chat")
+        page.locator(".timeline .time", has_text="1 min 1 s").wait_for()
+
+
 def test_a_link_to_what_is_not_loaded_pages_for_it(open_page: Opening, tmp_path: Path) -> None:
     file = write(tmp_path / "long.jsonl", conversation(60))
     with in_files(file, page_events=100) as served:
