@@ -364,6 +364,7 @@ def test_the_timeline_can_be_dragged_and_moved_by_keys(open_page: Opening) -> No
 def test_a_link_leads_to_a_node_at_a_moment(open_page: Opening) -> None:
     with in_files() as served:
         page = open_page(served.url + "#/parallel-writes.jsonl/chat?node=tool%3Ac3&at=300")
+        travelled(page, 300)
         detail = page.locator("aside.detail")
         detail.locator(".stage", has_text="preparing").wait_for()
         page.locator("aside.detail:not(.stale)").wait_for()
@@ -374,6 +375,19 @@ def test_a_link_leads_to_a_node_at_a_moment(open_page: Opening) -> None:
         assert page.evaluate("location.hash").endswith("?node=tool%3Ac3&at=300")
         page.reload()
         detail.locator(".stage", has_text="preparing").wait_for()
+
+
+def test_time_is_counted_from_when_it_is_known(open_page: Opening, tmp_path: Path) -> None:
+    began = 1_700_000_000_000
+    events = [
+        {"seq": seq, "type": "note", "data": {}, **({"time": time} if time else {})}
+        for seq, time in enumerate((None, began, began + 61_000), 1)
+    ]
+    lines = [{"op": "append", "event": event} for event in events]
+    file = write(tmp_path / "late.jsonl", lines)
+    with in_files(file) as served:
+        page = open_page(served.url + "#/late.jsonl/chat")
+        page.locator(".timeline .time", has_text="1 min 1 s").wait_for()
 
 
 def test_a_link_to_what_is_not_loaded_pages_for_it(open_page: Opening, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ const EPOCH = 1e11;
 // Milliseconds since the first moment whose time is known.
 function sinceBegun(moments, time) {
   if (time === null || time === undefined) return 0;
-  return time - moments.find((each) => each.time !== null && (each.time < EPOCH) === (time < EPOCH)).time;
+  return time - moments.find((each) => each.time !== null && (each.time < EPOCH) === (time < EPOCH)).time; // this one, if no other
 }
 
 // When each moment is due, in milliseconds of playing at speed 1.
