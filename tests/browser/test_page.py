@@ -361,6 +361,22 @@ def test_the_timeline_can_be_dragged_and_moved_by_keys(open_page: Opening) -> No
         assert strip.get_attribute("aria-valuetext").startswith("moment 0 of 399, the beginning")
 
 
+def test_the_address_is_changed_when_travelling_rests(open_page: Opening) -> None:
+    with in_files() as served:
+        page = open_page(served.url + "#/parallel-writes.jsonl/chat?at=100")
+        travelled(page, 100)
+        until(page, "location.hash.endsWith('at=100')")
+        page.evaluate(
+            "window.written = 0; const replace = history.replaceState;"
+            "history.replaceState = function (...all) {"
+            "  written++; return replace.apply(this, all); }; null"
+        )
+        page.evaluate("for (let at = 101; at <= 140; at++) assembler.travel(at)")
+        travelled(page, 140)
+        until(page, "location.hash.endsWith('at=140')")
+        assert page.evaluate("written") == 1
+
+
 def test_a_link_leads_to_a_node_at_a_moment(open_page: Opening) -> None:
     with in_files() as served:
         page = open_page(served.url + "#/parallel-writes.jsonl/chat?node=tool%3Ac3&at=300")
@@ -696,6 +712,21 @@ def test_ten_thousand_calls_are_searched_and_scrolled_at_once(
         row(page, "tool:c1.0").wait_for(state="detached")
         assert page.locator("article").count() < 120
         until(page, "assembler.state.moments")  # a server that ends meanwhile would refuse them
+
+
+def test_a_conversation_that_was_removed_says_so_and_stays_readable(
+    open_page: Opening, tmp_path: Path
+) -> None:
+    file = write(tmp_path / "gone.jsonl", [spoken("m1", "hello")])
+    write(tmp_path / "whole.jsonl", [spoken("m1", "hello")])
+    with in_files(tmp_path) as served:
+        page = open_page(served.url + "#/gone.jsonl")
+        row(page, "user:m1").wait_for()
+        until(page, "assembler.state.moments")
+        file.unlink()
+        page.evaluate("assembler.refresh()")
+        page.locator(".badge", has_text="removed").wait_for()
+        assert row(page, "user:m1").count() == 1
 
 
 def test_what_cannot_be_opened_says_why(open_page: Opening, tmp_path: Path) -> None:

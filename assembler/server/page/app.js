@@ -20,6 +20,7 @@ const KEYS = [
 const ANYTIME = new Set(["c", "t", "?"]); // the keys that need no conversation
 const THEMES = ["auto", "light", "dark"];
 const SPOKEN_MS = 700;
+const WRITTEN_MS = 200;
 
 const kept = {
   get(name, otherwise) {
@@ -91,7 +92,14 @@ class App extends Component {
     this.go(name, view || null, { node: fields.get("node"), at: fields.has("at") ? Number(fields.get("at")) : null });
   }
 
+  // Browsers take few changes of an address in a second: who travels has it changed at rest.
+  writeSoon() {
+    clearTimeout(this.writing);
+    this.writing = setTimeout(() => this.write(), WRITTEN_MS);
+  }
+
   write() {
+    clearTimeout(this.writing);
     const { name, view, selected, at, detail } = this.state;
     if (!name) return;
     const fields = new URLSearchParams();
@@ -122,7 +130,10 @@ class App extends Component {
     try {
       const told = await server.conversations(search);
       if (asked !== this.asked) return;
-      if (!this.more) this.setState({ conversations: told.conversations, next: told.next, listed: true, fault: "" });
+      if (this.more) return;
+      const whole = !search && !told.next, { name } = this.state;
+      const missing = whole && name && !told.conversations.some((each) => each.conversation === name) ? name : null;
+      this.setState({ conversations: told.conversations, next: told.next, listed: true, fault: "", missing });
     } catch (fault) {
       if (asked === this.asked) this.setState({ fault: fault.message, listed: true });
     }
@@ -194,6 +205,7 @@ class App extends Component {
 
   loaded(name, snapshot) {
     this.pending = [];
+    const again = !!this.live;
     if (this.live) this.live.load(snapshot);
     else this.live = new View(snapshot);
     this.setState({ connected: "open" });
@@ -201,7 +213,8 @@ class App extends Component {
     this.index();
     if (this.wanted) this.reveal();
     if (!this.state.moments) this.learn(name);
-    else if (this.turning !== null) this.travel(this.turning);
+    else if (again) this.grown(); // what happened while nobody was connected
+    if (this.state.moments && this.turning !== null) this.travel(this.turning);
     this.turning = this.state.moments ? null : this.turning;
   }
 
@@ -431,7 +444,7 @@ class App extends Component {
     if (!moments) { this.turning = to; return; }
     to = Math.max(0, Math.min(moments.length - 1, Math.round(to) || 0));
     if (to === this.state.at && this.past) return;
-    this.setState({ at: to }, () => this.write());
+    this.setState({ at: to });
     this.target = to;
     if (!this.travelling) this.travelling = this.reach().finally(() => (this.travelling = null));
   }
@@ -704,7 +717,8 @@ class App extends Component {
 
   componentDidUpdate(_, before) {
     const { at, name, view, selected, detail } = this.state;
-    if (at !== before.at || name !== before.name || view !== before.view || detail !== before.detail) this.write();
+    if (name !== before.name || view !== before.view || detail !== before.detail) this.write();
+    else if (at !== before.at) this.writeSoon();
     if (name !== before.name) document.querySelector(".conversation[aria-current]")?.scrollIntoView({ block: "nearest" });
     this.countFailed();
     if (this.state.help && !before.help) {
@@ -788,6 +802,7 @@ class App extends Component {
 
   liveness(state, model) {
     if (state.at !== null) return html`<span class="badge past">the past</span>`;
+    if (state.missing === state.name && model) return html`<span class="badge lost" title="it is not in the list any more: this is what was there">removed</span>`;
     if (state.connected === "lost") return html`<span class="badge lost">connecting…</span>`;
     if (model?.live || (model?.open && model.live === null)) return html`<span class="badge live"><i></i>${model.live ? "live" : "open"}</span>`;
     return null;
@@ -799,7 +814,9 @@ class App extends Component {
     const rows = this.rows();
     if (!rows.length) return html`<div class="nothing"><p class="none">${state.at === null ? "Nothing to show yet." : "Nothing was shown yet."}</p></div>`;
     const hitting = state.finding ? this.hitting : null;
-    const list = html`<${List} key=${`${state.name}/${state.view}`} held=${this.list} rows=${rows} label="conversation" version=${state.version} onPlace=${this.place}
+    // What the rows are drawn from, beside the rows: while it is the same, none is drawn again.
+    const seen = [model, state.version, state.selected, state.detail, state.opened, state.folded, hitting];
+    const list = html`<${List} key=${`${state.name}/${state.view}`} held=${this.list} rows=${rows} seen=${seen} label="conversation" onPlace=${this.place}
       row=${({ key, group, folded, depth }, at) => html`<${Row} key=${key} id=${key} node=${group ? null : model.nodes.get(key)} group=${group && model.groups.get(key)}
         folded=${folded} depth=${depth} position=${at + 1} total=${rows.length} selected=${key === state.selected}
         current=${key === state.selected && state.detail} opened=${state.opened.has(key)} hit=${hitting?.has(key)} act=${this.act} />`} />`;

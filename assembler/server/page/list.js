@@ -41,6 +41,10 @@ export class List extends Component {
     window.removeEventListener("afterprint", this.print);
   }
 
+  shouldComponentUpdate({ rows, seen }) {
+    return rows !== this.props.rows || seen.some((each, at) => each !== this.props.seen[at]);
+  }
+
   componentDidUpdate() {
     this.measure();
   }

@@ -29,7 +29,7 @@ export class Row extends Component {
 
 function label({ node, group, folded }, said) {
   if (group) return `${group.title || group.kind}, ${group.members.length} rows, ${folded ? "folded" : "open"}`;
-  return line([said.who || said.title, said.stage, said.summary].filter(Boolean).join(", "), 200);
+  return line([said.who || said.title, said.layout === "alert" ? "" : said.stage, said.summary].filter(Boolean).join(", "), 200);
 }
 
 function Head({ group, id, folded, act }) {
