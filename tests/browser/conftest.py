@@ -26,9 +26,12 @@ ENDED = ("ERR_CONNECTION_REFUSED", "503 (Service Unavailable)")
 WIDE = {"width": 1280, "height": 800}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Give one browser, with a new profile folder, for all tests of a run; or skip."""
+    """Give one browser, with a new profile folder, for the tests of a file; or skip.
+
+    No longer: what drives it leaves an event loop running, and other tests have their own.
+    """
     api = pytest.importorskip("playwright.sync_api", reason="needs Playwright")
     found = shutil.which("chromium")
     if found is None:
