@@ -45,7 +45,7 @@ _FAULTS = (msgspec.DecodeError, RecursionError)
 # "Expected `int`, got `str` - at `$.seq`", as msgspec says it.
 _EXPECTED = re.compile(r"Expected `(?P<want>.+?)`, got `(?P<got>.+?)`(?: - at `\$\.?(?P<at>.*)`)?")
 _MISSING = re.compile(r"Object missing required field `(?P<name>.+?)`")
-_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.+?)`")
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`", re.DOTALL)
 
 
 def decode_event(line: bytes | str) -> Event:

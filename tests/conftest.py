@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +52,12 @@ def _folder(text: str) -> Path:
         message = f"no such folder: {text}"
         raise argparse.ArgumentTypeError(message)
     return path
+
+
+def pytest_sessionstart() -> None:
+    # Ctrl-C means what it means in a terminal, also to commands of tests in the background.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -127,3 +127,9 @@ def test_a_number_may_be_larger_than_64_bits() -> None:
     for number in (2**64, -(2**63) - 1, 10**4_000):
         event = Event(1, "t", {"a": number})
         assert decode_event(encode(event)).data == event.data
+
+
+@pytest.mark.parametrize("name", ["", "\n", "a\nb", "`", "seq "])
+def test_unknown_fields_of_an_event_are_carried_whatever_they_are_called(name: str) -> None:
+    event = Event(1, "note", {}, more={name: 1})
+    assert decode_event(encode(event)) == event
