@@ -14,16 +14,20 @@ import logging
 import random
 import sys
 from collections import Counter
-from typing import Any
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from assembler import ConflictError, apply
 from assembler.codec import encode
+from assembler.live import LiveError
 from assembler.live.nats import NatsLimits, NatsLive
 from assembler.stores import PostgresStore
 from definitions import Conversation, Conversations, catalog
 from tests.definitions.backend.support import call, message, text
 
+T = TypeVar("T")
 NAMES = [f"conversation {at}/*" for at in range(20)]
 SIDE_BY_SIDE = 3
 
@@ -122,16 +126,27 @@ class Worker:
                 raise BrokenError
 
 
+async def patiently(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask again while NATS is down: the tests stop it at any moment."""
+    while True:
+        try:
+            return await ask()
+        except LiveError:
+            await asyncio.sleep(0.05)
+
+
 async def main(dsn: str, schema: str, url: str, stream: str, seed: str) -> None:
     worker = Worker(int(seed))
-    limits = NatsLimits(lease_ms=3_000)
+    live = NatsLive(url, name=stream, limits=NatsLimits(lease_ms=3_000))
+    await patiently(live.open)
     async with (
         PostgresStore(dsn, schema=schema) as store,
-        NatsLive(url, name=stream, limits=limits) as live,
+        live,
         Conversations(store, catalog(), live=live, history=False) as conversations,
     ):
         for name in NAMES:
-            worker.watchers[name] = Watcher(await conversations.open(name, page=10_000))
+            opened = await patiently(partial(conversations.open, name, page=10_000))
+            worker.watchers[name] = Watcher(opened)
         say(ready=True)
         working = [asyncio.ensure_future(worker.work()) for _ in range(SIDE_BY_SIDE)]
         lines = asyncio.StreamReader()
