@@ -22,7 +22,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from assembler.engine.definition import Node
-from assembler.engine.patches import Patch, Put, Remove, Snapshot, TextOp, grown
+from assembler.engine.patches import Patch, Snapshot
 from assembler.engine.values import NODE_DEPTH_MAX, Json, Object, freeze_object, same, thaw
 from definitions.protocols.acp_words import (
     block_of,
@@ -33,7 +33,7 @@ from definitions.protocols.acp_words import (
     title_of,
 )
 from definitions.protocols.frames import Frame
-from definitions.protocols.shown import added, is_unseen, ops_of, spot
+from definitions.protocols.shown import added, changes_of, is_unseen, ops_of, spot
 
 __all__ = ["Acp"]
 
@@ -145,22 +145,8 @@ class Acp:
     # -- reading -----------------------------------------------------------------------------
 
     def _read(self, ops: Iterable[Any]) -> tuple[list[str], dict[str, Node]]:
-        """Which Nodes went, and which are there new or changed. One that came again is in both."""
-        gone: dict[str, None] = {}
-        changed: dict[str, Node] = {}
-        for op in ops:
-            if type(op) is Put:
-                if op.node.kind in _SHOWN:
-                    changed[op.key] = op.node
-            elif type(op) is Remove:
-                changed.pop(op.key, None)
-                gone[op.key] = None
-            elif type(op) is TextOp:
-                node = changed.get(op.key) or self._nodes.get(op.key)
-                # Of the growing texts of a call, its arguments and its output, no frame speaks.
-                if node is not None and node.kind != "tool":
-                    changed[op.key] = grown(node, op)
-        return list(gone), changed
+        # Of the growing texts of a call, its arguments and its output, no frame speaks.
+        return changes_of(ops, self._nodes, _SHOWN, lambda node, _: node.kind != "tool")
 
     def _begin_at(self, window: Any) -> int:
         """Take over where the window begins. When a page was put before it, gives where that page

@@ -7,7 +7,7 @@ says of it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from assembler.codec import encode
@@ -23,6 +23,7 @@ __all__ = [
     "Shown",
     "added",
     "added_text",
+    "changes_of",
     "final_arguments",
     "is_unseen",
     "means_same",
@@ -36,6 +37,30 @@ __all__ = [
 def is_unseen(name: str | None, hidden: Collection[str]) -> bool:
     """Whether a tool makes no frame. One without a name may be hidden: silent until it is known."""
     return name is None or name in hidden
+
+
+def changes_of(
+    ops: Iterable[Any],
+    nodes: Mapping[str, Node],
+    kinds: Container[str],
+    heeds: Callable[[Node, TextOp], bool],
+) -> tuple[list[str], dict[str, Node]]:
+    """Which Nodes of these kinds went, and which are there new or changed; one that came again is
+    in both. `heeds` says whether a text that grew is looked at. O(ops)."""
+    gone: dict[str, None] = {}
+    changed: dict[str, Node] = {}
+    for op in ops:
+        if type(op) is Put:
+            if op.node.kind in kinds:
+                changed[op.key] = op.node
+        elif type(op) is Remove:
+            changed.pop(op.key, None)
+            gone[op.key] = None
+        elif type(op) is TextOp:
+            node = changed.get(op.key) or nodes.get(op.key)
+            if node is not None and heeds(node, op):
+                changed[op.key] = grown(node, op)
+    return list(gone), changed
 
 
 def ops_of(update: Snapshot | Patch, known: Iterable[str]) -> Iterable[Any]:
@@ -253,21 +278,8 @@ class Shown:
         return None if parent in self._unseen else parent
 
     def _read(self, ops: Iterable[Any]) -> tuple[list[str], dict[str, Node]]:
-        gone: dict[str, None] = {}
-        changed: dict[str, Node] = {}
-        for op in ops:
-            if type(op) is Put:
-                if op.node.kind in _USED:
-                    changed[op.key] = op.node
-            elif type(op) is Remove:
-                changed.pop(op.key, None)
-                gone[op.key] = None
-            elif type(op) is TextOp:
-                node = changed.get(op.key) or self.nodes.get(op.key)
-                # What a running tool prints is not told: it comes whole with the result.
-                if node is not None and op.path[1:2] != ("output",):
-                    changed[op.key] = grown(node, op)
-        return list(gone), changed
+        # What a running tool prints is not told: it comes whole with the result.
+        return changes_of(ops, self.nodes, _USED, lambda _, op: op.path[1:2] != ("output",))
 
     def _begin_at(self, window: Any) -> int:
         """When a page was put before the window, gives where that page ends, else 0."""
